@@ -1,0 +1,42 @@
+# Two commands do everything on a fresh machine with Python 3.11+: make demo, make test.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: demo test check lint types imports unit clean help
+
+help:            ## what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(STAMP): requirements/run.txt requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "payonce needs Python 3.11 or newer; say which: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+setup: $(STAMP)  ## make the virtual environment
+
+demo: $(STAMP)   ## the main job on the built-in provider: killed, resumed, compared with the provider's truth
+	$(BIN)/payonce demo
+
+test: check unit ## every check and every test
+
+check: lint types imports ## ruff, mypy strict, import-linter
+
+lint: $(STAMP)
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+imports: $(STAMP)
+	$(BIN)/lint-imports --no-cache
+
+unit: $(STAMP)   ## the tests alone
+	$(BIN)/python -m pytest -n 2 -q
+
+clean:           ## remove what was built
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
