@@ -1,0 +1,90 @@
+"""The canonical form of the trail's events: RFC 8785 JSON, and what may stand in it.
+
+Only text, whole numbers below 2**53, booleans, null, lists and objects with ASCII keys are allowed: for these, sorted
+keys and the shortest escapes are exactly RFC 8785. Amounts are text in major units. Nothing secret ever enters: events
+are built from references, codes and digests, and payloads only by policy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import orjson
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SAFE: Final = 2**53
+
+# Item events are named in states.ItemEvent; these are the ones about a whole batch or the ledger.
+BATCH_EVENTS: Final = (
+    "ledger_created",
+    "ledger_accepted",
+    "sealed",
+    "amended",
+    "worker_joined",
+    "worker_left",
+    "worker_dead",
+    "started",
+    "paused",
+    "resumed",
+    "cancelled",
+    "stopped",
+    "interrupted",
+    "halted",
+    "finished",
+    "configured",
+    "slowed",
+    "overlap_allowed",
+    "finding",
+    "finding_closed",
+    "reconciled",
+    "spooled",
+    "note",
+)
+
+
+def iso(us: int) -> str:
+    """Microseconds since the epoch as ``2026-11-30T08:00:00.000000Z``."""
+    return (_EPOCH + timedelta(microseconds=us)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def from_iso(text: str) -> int:
+    """Microseconds since the epoch of an ISO 8601 time; without an offset it is taken as UTC. Raises ValueError."""
+    parsed = datetime.fromisoformat(text)
+    if parsed.tzinfo is None:
+        parsed = parsed.replace(tzinfo=UTC)
+    return (parsed - _EPOCH) // timedelta(microseconds=1)
+
+
+def plain(value: Any) -> Any:
+    """A JSON-like value in the form that may enter an event: floats and large integers become text, exactly."""
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return value if -_SAFE < value < _SAFE else str(value)
+        case float():
+            return repr(value)
+        case Mapping():
+            return {str(k): plain(v) for k, v in value.items()}
+        case list() | tuple():
+            return [plain(v) for v in value]
+        case _:
+            return str(value)
+
+
+def canonical(body: Mapping[str, Any]) -> bytes:
+    """The canonical bytes of an event's body; None values are left out at the top level."""
+    return orjson.dumps({k: v for k, v in body.items() if v is not None}, option=orjson.OPT_SORT_KEYS)
+
+
+def leaf_hash(body: bytes) -> bytes:
+    """The RFC 6962 leaf hash of an event: SHA-256 over a zero byte and its canonical bytes."""
+    return hashlib.sha256(b"\x00" + body).digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """The RFC 6962 hash of an inner node."""
+    return hashlib.sha256(b"\x01" + left + right).digest()
