@@ -22,9 +22,7 @@ class Chooser:
         self._faults = config.faults + config.probability
         self.counts = bool(self._faults or config.script)
 
-    def choose(
-        self, *, subject: str, operation: str, read: bool, nth: int, total: int, now: int
-    ) -> Fault | None:
+    def choose(self, *, subject: str, operation: str, read: bool, nth: int, total: int, now: int) -> Fault | None:
         """The fault of the `nth` call of a subject (an item's reference), the world's call `total`; None for none."""
         scripted = None if read else self._config.script.get(subject)
         if scripted is not None and nth <= len(scripted):

@@ -98,7 +98,5 @@ INSTEAD_OF_EXECUTING = frozenset({Kind.ERROR_500_BEFORE, Kind.REFUSE, Kind.ALREA
 DELAYED = frozenset({Kind.SLOW, Kind.LATE_EXECUTION, Kind.ACCEPTED_202})
 """The execution comes later than the call."""
 
-DELIVERY = frozenset(
-    {Kind.RESET_AFTER, Kind.CLOSE_AFTER, Kind.SILENT_AFTER, Kind.CUT_AFTER, Kind.GARBAGE, Kind.HUGE}
-)
+DELIVERY = frozenset({Kind.RESET_AFTER, Kind.CLOSE_AFTER, Kind.SILENT_AFTER, Kind.CUT_AFTER, Kind.GARBAGE, Kind.HUGE})
 """The answer is lost or spoilt on its way: true for a replayed answer as well."""

@@ -125,8 +125,7 @@ def parse_probabilities(value: object, *, where: str) -> tuple[Fault, ...]:
 def parse_script(value: object, *, where: str) -> dict[str, tuple[Fault, ...]]:
     """Per item reference the faults of its calls in order; calls after the last go well. Raises ConfigError."""
     return {
-        item: parse_faults(faults, where=f"{where}.{item}")
-        for item, faults in values.table(value, where=where).items()
+        item: parse_faults(faults, where=f"{where}.{item}") for item, faults in values.table(value, where=where).items()
     }
 
 

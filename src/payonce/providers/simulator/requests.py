@@ -71,15 +71,17 @@ def bearer(headers: Mapping[str, str]) -> str | None:
             return None
 
 
-def parse_request(call: Call, *, path: str, account: str, key_max_length: int) -> Request | Reply:
-    """The request, or the 400 or 404 that says what is wrong with it."""
+def parse_request(
+    call: Call, *, path: str, account: str, key_max_length: int, intents: Mapping[str, str]
+) -> Request | Reply:
+    """The request, or the 400 or 404 that says what is wrong with it; `intents` has the charges of payment intents."""
     operation, invoice = _route(path)
     if operation is None:
         return error(404, "url_unrecognized", f"Unrecognized request URL ({call.method}: {path}).")
     fields = parse_body(call)
     if fields is None:
         return error(400, "body_unreadable", "The body is neither a JSON object nor a form.")
-    target = invoice or _target(operation, fields)
+    target = invoice or _target(operation, fields, intents)
     if target is None:
         return error(400, "parameter_missing", f"Missing required param: {_TARGET_FIELD.get(operation, 'charge')}.")
     amount = _amount(fields.get("amount"))
@@ -157,9 +159,10 @@ def _route(path: str) -> tuple[str | None, str | None]:
     return (f"invoice_{step[2]}", step[1]) if step else (None, None)
 
 
-def _target(operation: str, fields: Mapping[str, Any]) -> str | None:
+def _target(operation: str, fields: Mapping[str, Any], intents: Mapping[str, str]) -> str | None:
     if operation == "refund":
-        found = fields.get("charge") or charge_of(fields.get("payment_intent"))
+        intent = fields.get("payment_intent")
+        found = fields.get("charge") or intents.get(str(intent)) or charge_of(intent)
         return str(found) if found else None
     found = fields.get(_TARGET_FIELD[operation])
     if found:
@@ -175,7 +178,7 @@ def charge_of(payment_intent: object) -> str | None:
     return "ch_" + str(payment_intent).removeprefix("pi_")
 
 
-def _amount(value: object) -> int | None | Reply:
+def _amount(value: object) -> int | Reply | None:
     if value is None:
         return None
     text = str(value)

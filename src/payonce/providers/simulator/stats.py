@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from payonce.providers.simulator.plan import Reply
+
 _SECOND_US = 1_000_000
 
 
@@ -42,6 +44,16 @@ class Stats:
         while window[0] <= now - _SECOND_US:
             window.popleft()
         self.max_in_one_second = max(self.max_in_one_second, len(window))
+
+    def refused(self, reply: Reply | None) -> None:
+        """Counts an answer that was given for load."""
+        if reply is not None and reply.status == 429:
+            self.rate_limited += 1
+
+    def replayed(self, reply: Reply) -> None:
+        """Counts an answer that a repeated key got, unless the key was in use or misused."""
+        if reply.headers:
+            self.replays += 1
 
     def opened(self, ticket: int, *, target: str) -> None:
         """A call on a target is in flight from now until `closed`."""

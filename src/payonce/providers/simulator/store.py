@@ -6,6 +6,7 @@ store that is read back is built by the very code that built it first.
 
 from __future__ import annotations
 
+import bisect
 import hashlib
 import heapq
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,8 @@ from typing import Any
 from payonce.providers.simulator.behaviours import Charge
 from payonce.providers.simulator.faults import Kind
 from payonce.providers.simulator.requests import Request
+
+CAME_BACK = frozenset({"failed", "returned", "canceled"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,9 @@ class Store:
         self.charges: dict[str, Charge] = {}
         self.statuses: dict[str, tuple[str, int]] = {}
         self.moved: dict[tuple[str, str], int] = {}
+        self.by_intent: dict[str, str] = {}
         self.counts: dict[str, int] = {}
+        self.counted = 0
         self.scheduled_so_far = 0
         self._position: dict[str, int] = {}
         self._index: dict[tuple[str, ...], list[int]] = {}
@@ -107,11 +112,12 @@ class Store:
         if change.finished is not None:
             self._finished.add(change.finished)
         if change.charge is not None:
-            self.charges[change.charge[0]] = change.charge[1]
+            self._set_charge(*change.charge)
         if change.status is not None:
-            self.statuses[change.status[0]] = change.status[1:]
+            self._set_status(*change.status)
         if change.counted is not None:
             self.counts[change.counted] = self.counts.get(change.counted, 0) + 1
+            self.counted += 1
 
     def _add(self, effect: Effect) -> None:
         position = len(self.effects)
@@ -126,6 +132,23 @@ class Store:
         if operation == "refund":
             place = (account, effect.target)
             self.moved[place] = self.moved.get(place, 0) + effect.amount_minor
+
+    def _set_charge(self, charge_id: str, charge: Charge) -> None:
+        self.charges[charge_id] = charge
+        if charge.payment_intent is not None:
+            self.by_intent[charge.payment_intent] = charge_id
+
+    def _set_status(self, effect_id: str, status: str, at: int) -> None:
+        effect = self.effects[self._position[effect_id]]
+        was_back = self.came_back(effect)
+        self.statuses[effect_id] = (status, at)
+        if effect.operation == "refund" and self.came_back(effect) and not was_back:
+            self.moved[effect.account, effect.target] -= effect.amount_minor
+
+    def came_back(self, effect: Effect) -> bool:
+        """Whether the effect's money came back after it was executed."""
+        found = self.statuses.get(effect.id)
+        return found is not None and found[0] in CAME_BACK
 
     def next_due_us(self) -> int | None:
         """When the next scheduled execution is due, or None."""
@@ -155,17 +178,10 @@ class Store:
         """
         positions = self._index.get(place, [])
         limit = len(self.effects) if before is None else self._position.get(before, -1)
-        for position in reversed(positions):
-            if position < limit:
-                yield self.effects[position]
+        for number in range(bisect.bisect_left(positions, limit) - 1, -1, -1):
+            yield self.effects[positions[number]]
 
     def unused_id(self, prefix: str, *, seed: int) -> str:
         """The id of the next effect: the same for the same seed and the same history."""
         text = f"{seed}|{len(self.effects)}".encode()
         return f"{prefix}_{hashlib.blake2b(text, digest_size=12).hexdigest()}"
-
-    def with_status(self, effect: Effect) -> str | None:
-        """The status that an operator of the simulator gave the effect, or None."""
-        found = self.statuses.get(effect.id)
-        return found[0] if found else None
-
