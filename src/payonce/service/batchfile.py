@@ -1,0 +1,123 @@
+"""The batch file: one TOML file that says what the batch is, how it is run, and against which provider.
+
+Reads and checks; opens nothing else, resolves no environment variable and sends nothing. The provider's table is kept
+as it was written: ``${NAME}`` is resolved by the provider's code only, so that no credential is ever in these settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from payonce.core.model import Limits
+from payonce.service import batchfile_tables as tables
+from payonce.service.batchfile_check import Faults, check_names, read_table
+from payonce.service.batchfile_limits import Reader, read_limits
+from payonce.service.tomltext import read_toml
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """What the input must add up to: the number of items and the total in minor units by currency, where stated."""
+
+    items: int | None = None
+    total: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFile:
+    """A checked batch file. ``base`` is the folder that relative paths start from, ``ledger`` an absolute address.
+
+    ``item``, ``input``, ``provider``, ``statement`` and ``trail`` are the raw tables; their readers check them.
+    ``warnings`` are sentences for people about settings that were adjusted.
+    """
+
+    path: Path
+    base: Path
+    id: str
+    operation: str
+    namespace: str
+    source: str | Mapping[str, Any]
+    on_duplicate: str
+    limits: Limits
+    provider: Mapping[str, Any]
+    item: Mapping[str, Any]
+    input: Mapping[str, Any] = field(default_factory=dict)
+    statement: Mapping[str, Any] = field(default_factory=dict)
+    trail: Mapping[str, Any] = field(default_factory=dict)
+    expect: Expect = Expect()
+    ledger: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def load(path: Path) -> BatchFile:
+    """Reads and checks a batch file.
+
+    Raises UsageError where there is none, ConfigError where it is not TOML (with line and column), and BatchFileError
+    with every wrong setting: its table and name, what is wrong with it and what is allowed.
+    """
+    raw, text = read_toml(path, what="batch file")
+    faults = Faults(file=str(path), text=text)
+    known = (*tables.TABLES, *tables.RAW_TABLES)
+    check_names(raw, known, table="", faults=faults)
+    for name in known:
+        if name in raw and not isinstance(raw[name], dict):
+            faults.add(f"must be a table: [{name}] on a line of its own", table=name, code="bad_setting")
+        elif name in tables.NEEDED and name not in raw:
+            faults.add(f"missing: the file needs a [{name}] table", table=name, code="missing_setting")
+    sound = {name: value for name, value in raw.items() if name in known and isinstance(value, dict)}
+    batch = _read(sound, tables.BatchTable, "batch", faults)
+    ledger = _read(sound, tables.LedgerTable, "ledger", faults)
+    limits, warnings, provider = read_limits(sound, faults)
+    expect = _expect(sound, faults)
+    if "kind" not in provider and "provider" in sound:
+        faults.add("missing; payonce providers lists the kinds", table="provider", key="kind", code="missing_setting")
+    faults.raise_if_any()
+    if batch is None or ledger is None or limits is None:
+        raise AssertionError("a table without faults was not read")
+    base = path.resolve().parent
+    return BatchFile(
+        path=path,
+        base=base,
+        id=batch.id,
+        operation=batch.operation,
+        namespace=batch.namespace,
+        source=batch.input,
+        on_duplicate=batch.on_duplicate,
+        limits=limits,
+        provider=provider,
+        expect=expect,
+        ledger=absolute_ledger(ledger.url, base=base) if ledger.url else None,
+        warnings=warnings,
+        item=sound["item"],
+        input=sound.get("input", {}),
+        statement=sound.get("statement", {}),
+        trail=sound.get("trail", {}),
+    )
+
+
+def absolute_ledger(url: str, *, base: Path) -> str:
+    """A ledger's address with its file path made absolute from ``base``; addresses of servers stay as they are."""
+    scheme, colon, rest = url.partition(":")
+    if not colon or rest.startswith("//") or scheme not in ("sqlite", "jsonl"):
+        return url
+    return f"{scheme}:{base / rest}"
+
+
+def _read(raw: Mapping[str, Any], struct: type[Any], table: str, faults: Faults) -> Any:
+    return (
+        read_table(raw.get(table, {}), struct, table=table, faults=faults)
+        if table in raw or table == "ledger"
+        else None
+    )
+
+
+def _expect(raw: Mapping[str, Any], faults: Faults) -> Expect:
+    if "expect" not in raw:
+        return Expect()
+    table = read_table(raw["expect"], tables.ExpectTable, table="expect", faults=faults)
+    if table is None:
+        return Expect()
+    return Expect(items=table.items, total=Reader("expect", faults).amounts("total", table.total))
