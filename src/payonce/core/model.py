@@ -224,7 +224,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A sealed batch and where it stands. ``seal`` is the digest of its normalised items, ``number`` its row."""
+    """A sealed batch and where it stands. ``seal`` is the digest of its normalised items, ``number`` its row.
+
+    ``held``: it was stopped for something a person has to look at; only an operator's RESUME makes it runnable."""
 
     spec: BatchSpec
     number: int
@@ -233,6 +235,7 @@ class Batch:
     items: int
     reason: str | None = None
     reason_code: str | None = None
+    held: bool = False
     limits: Mapping[str, Any] = field(default_factory=dict)
     created_us: int = 0
     started_us: int | None = None
@@ -251,13 +254,16 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A batch's counts and money, derived in the same transactions as the states themselves."""
+    """A batch's counts and money, derived in the same transactions as the states themselves.
+
+    ``live_workers`` are those whose lease is not over and whose process, if on this host, exists."""
 
     batch: Batch
     tallies: tuple[Tally, ...]
     calls_sent: int = 0
     lookups: int = 0
     rate_limited: int = 0
+    live_workers: int = 0
 
     def count(self, state: ItemState) -> int:
         """How many items are in a state."""

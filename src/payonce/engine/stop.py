@@ -47,7 +47,8 @@ class StopRequest:
 
     def request(self, ending: Ending, *, code: str, message: str = "") -> None:
         """Ends the run for a reason; only the first one counts, but a ledger fault overrides everything."""
-        if self.end is None or (ending is Ending.HALTED and self.end.ending is not Ending.HALTED):
+        weaker = self.end is None or self.end.ending is Ending.LEASE_LOST
+        if weaker or (ending is Ending.HALTED and self.end is not None and self.end.ending is not Ending.HALTED):
             self.end = End(ending, code, message)
         self._event.set()
 
@@ -56,6 +57,12 @@ class StopRequest:
         if self.is_set:
             self._hurry.set()
         self.request(Ending.INTERRUPTED, code="signal", message="ended by a signal; the same command goes on")
+
+    def forget_lost_lease(self) -> None:
+        """Before joining again: the lost lease is no reason any more; any other one stands."""
+        if self.end is not None and self.end.ending is Ending.LEASE_LOST:
+            self.end = None
+            self._event.clear()
 
     async def wait(self) -> None:
         """Returns when the run should end."""

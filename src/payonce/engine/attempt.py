@@ -1,0 +1,376 @@
+"""One call for one item: intent, gate, send, verdict, record. Also the resolution of pending items: the same calls.
+
+The order is the safety: the intent is durable before the request is handed to the provider; the gate is asked at the
+last moment (lease, send-by, stop); what became of it is durable before the item is let go. Whatever is interrupted in
+between leaves the item pending with its intent, and ``resolve`` is the only way on, in this run and in the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Any
+
+from payonce.core.backoff import LONGEST_WAIT_US, full_jitter_us
+from payonce.core.commands import Change, Intend, Landed, StopBatch
+from payonce.core.decide import (
+    Commit,
+    Doubt,
+    GiveUp,
+    LookUp,
+    NextStep,
+    Ours,
+    PlanAgain,
+    Refuse,
+    SendAgain,
+    SendNext,
+    Verdict,
+    WrongAmount,
+    after_reply,
+    after_sighting,
+    judge,
+    next_move,
+)
+from payonce.core.errors import ConfigError, LedgerError
+from payonce.core.keys import KeyMaker
+from payonce.core.model import SECOND_US, Finding, Item, OpenIntent, Request
+from payonce.core.outcome import Found, LookupFailed, NotExecuted, Reply, Stop
+from payonce.core.states import ItemEvent
+from payonce.engine.changes import change_for, evidence_of_found, evidence_of_reply, failed_lookup
+from payonce.engine.crashpoints import hit
+from payonce.engine.schedule import Task
+from payonce.engine.session import Session
+
+
+@dataclass(slots=True)
+class Caller:
+    """Works on items for one session. Many of its coroutines run at once; each has one item in hand."""
+
+    session: Session
+    keys: KeyMaker | None
+    calls: asyncio.Semaphore
+
+    async def work(self, task: Task) -> None:
+        """Takes one piece of work to where it can go now, and hands it back to the schedule."""
+        if task.item is None:
+            await self._resolve(task)
+        else:
+            await self._first(task.item)
+
+    # a first call
+
+    async def _first(self, item: Item) -> None:
+        session = self.session
+        await session.pacer.turn()
+        key = self._key(item)
+        try:
+            request = session.provider.prepare(item, key=key, step=item.step)
+        except ConfigError as fault:
+            await self._record(item, Refuse(fault.code, fault.message), {})
+            return
+        hit("before_intent")
+        if session.intents_wait_for_call:
+            async with self.calls:
+                if await self._intend(item, ItemEvent.INTENT, key, request, new_key=True):
+                    await session.pacer.guard()
+                    reply = await self._send(item, key, request)
+                else:
+                    return
+        else:
+            if not await self._intend(item, ItemEvent.INTENT, key, request, new_key=True):
+                return
+            async with self.calls:
+                await session.pacer.guard()
+                reply = await self._send(item, key, request)
+        await self._after(item, key, reply, resend=False)
+
+    def _key(self, item: Item) -> str | None:
+        if self.keys is None:
+            return None
+        step = self.session.declaration.steps[item.step]
+        return self.keys.key(item.id, step=step, generation=item.generation)
+
+    async def _intend(self, item: Item, event: ItemEvent, key: str | None, request: Request, *, new_key: bool) -> bool:
+        """Makes the intent durable; where it does not land, hands the item back and says no."""
+        session = self.session
+        if session.stop.is_set:
+            self._let_go(item, event)
+            return False
+        now = session.time.now_us()
+        self.session.send_by[item.n] = now + session.send_window_us
+        landed = await session.ledger.write(
+            session.worker,
+            Intend(
+                item.n,
+                event,
+                item.generation,
+                item.step,
+                key,
+                request,
+                send_by_us=now + session.send_window_us,
+                deadline_us=now + session.send_window_us + session.timeout_us,
+                reserve=session.reserve_for(item),
+                new_key=new_key,
+            ),
+        )
+        if landed is Landed.LANDED:
+            hit("after_intent")
+            return True
+        session.not_landed(item, landed)
+        self._let_go(item, event)
+        return False
+
+    def _let_go(self, item: Item, event: ItemEvent) -> None:
+        schedule = self.session.schedule
+        if event is ItemEvent.INTENT:
+            schedule.drop(item.n, item.target)
+        else:
+            schedule.reschedule(item.n, item.target, self.session.time.now_us() + SECOND_US // 2)
+
+    async def _send(self, item: Item, key: str | None, request: Request) -> Reply:
+        session = self.session
+        send_by = session.send_by.pop(item.n)
+        hit("before_send")
+        session.in_flight += 1
+        try:
+            reply = await session.provider.send(
+                request, item, key=key, timeout_us=session.timeout_us, gate=session.gate(send_by)
+            )
+        finally:
+            session.in_flight -= 1
+        hit("after_answer")
+        return reply
+
+    # what an answer means
+
+    async def _after(self, item: Item, key: str | None, reply: Reply, *, resend: bool) -> None:
+        session = self.session
+        outcome = reply.outcome
+        limited = reply.status == 429
+        if reply.sent and not limited:
+            session.pacer.accepted()
+            session.heard()
+        data = evidence_of_reply(reply)
+        if not reply.sent and isinstance(outcome, NotExecuted) and outcome.code == "not_sent":
+            await self._not_sent(item, data, resend=resend)
+            return
+        verdict = after_reply(
+            outcome,
+            item=item,
+            declaration=session.declaration,
+            resend=resend,
+            replayed=reply.replayed,
+            attempts=session.limits.attempts,
+        )
+        stop = StopBatch(outcome.code, outcome.message) if isinstance(outcome, Stop) else None
+        wait = self._wait(item, verdict, is_rate=limited)
+        await self._record(item, verdict, data, wait_us=wait, limited=limited, stop=stop or session.patience(verdict))
+
+    async def _not_sent(self, item: Item, data: dict[str, Any], *, resend: bool) -> None:
+        """The gate refused: nothing left. A first call goes back to planned; a repeated one stays pending."""
+        if resend:
+            verdict: Verdict = Doubt("not_sent", "the call was not made", spends=False)
+        else:
+            verdict = PlanAgain("not_sent", "the call was not made", load=True)
+        await self._record(item, verdict, data, seen=False)
+
+    def _wait(self, item: Item, verdict: Verdict, *, is_rate: bool) -> int:
+        """How long the item waits before it is looked at again, and what the whole batch learns from the answer."""
+        if not isinstance(verdict, PlanAgain | Doubt):
+            return 0
+        if verdict.load:
+            return self.session.pacer.refused(retry_after_us=verdict.retry_after_us, is_rate=is_rate)
+        if verdict.retry_after_us is not None:
+            return min(verdict.retry_after_us, LONGEST_WAIT_US)
+        return full_jitter_us(item.spent + 1, rand=self.session.clock.rand())
+
+    async def _record(
+        self,
+        item: Item,
+        verdict: Verdict,
+        data: dict[str, Any],
+        *,
+        wait_us: int = 0,
+        limited: bool = False,
+        seen: bool = True,
+        stop: StopBatch | None = None,
+        lookups: int = 0,
+        findings: tuple[Finding, ...] = (),
+    ) -> None:
+        """Makes a verdict durable and hands the item back to the schedule."""
+        session = self.session
+        change = change_for(
+            verdict,
+            item=item,
+            data=data,
+            now_us=session.time.now_us(),
+            wait_us=wait_us,
+            lookups=lookups,
+            rate_limited=1 if limited else 0,
+            seen=seen,
+            stop=stop,
+        )
+        if findings:
+            change = replace(change, findings=change.findings + findings)
+        hit("before_commit")
+        landed = await self._write(item, change)
+        hit("after_commit")
+        if landed is not Landed.LANDED:
+            session.late(item, change, landed)
+            return
+        if change.stop is not None:
+            session.stopped_by(change.stop)
+        self._hand_back(item, verdict, change)
+
+    async def _write(self, item: Item, change: Change) -> Landed:
+        """A change of an item in hand. What the ledger does not take goes to the spool, and the run halts."""
+        session = self.session
+        try:
+            return await session.ledger.write(session.worker, change)
+        except LedgerError as fault:
+            session.to_spool(item, change)
+            session.halt(fault)
+            raise
+
+    def _hand_back(self, item: Item, verdict: Verdict, change: Change) -> None:
+        schedule = self.session.schedule
+        match verdict:
+            case PlanAgain():
+                schedule.again(
+                    replace(
+                        item,
+                        attempts=item.attempts + 1,
+                        spent=item.spent + change.spent,
+                        generation=item.generation if change.generation is None else change.generation,
+                        not_before_us=change.not_before_us,
+                    )
+                )
+            case Doubt():
+                schedule.reschedule(item.n, item.target, change.retry_at_us)
+            case NextStep():
+                schedule.reschedule(item.n, item.target, self.session.time.now_us())
+            case _:
+                schedule.finish(item.n, item.target)
+
+    # resolving
+
+    async def _resolve(self, task: Task) -> None:
+        """The next step of a pending item: exactly what SPEC section 6 says, in a run and after a crash."""
+        session = self.session
+        found = await session.ledger.open_intents(session.batch.spec.id, [task.n])
+        intent = found[0] if found else None
+        if intent is None or intent.fence != session.worker.fence or not intent.item.state.is_open:
+            session.schedule.finish(task.n, task.target)
+            return
+        now = session.time.now_us()
+        move = next_move(intent, session.declaration, attempts=session.limits.attempts, now_us=now)
+        match move:
+            case GiveUp():
+                await self._record(intent.item, move, {})
+            case LookUp(at_us) | SendAgain(at_us) | SendNext(at_us) if at_us > now:
+                session.schedule.reschedule(task.n, task.target, at_us)
+            case LookUp():
+                await self._look_up(intent)
+            case SendAgain():
+                await self._again(intent)
+            case SendNext():
+                await self._next_step(intent)
+
+    async def _next_step(self, intent: OpenIntent) -> None:
+        item = intent.item
+        await self.session.pacer.turn()
+        key = self._key(item)
+        request = self.session.provider.prepare(item, key=key, step=item.step)
+        if await self._intend(item, ItemEvent.RESEND, key, request, new_key=True):
+            async with self.calls:
+                await self.session.pacer.guard()
+                reply = await self._send(item, key, request)
+            await self._after_step(item, key, reply)
+
+    async def _after_step(self, item: Item, key: str | None, reply: Reply) -> None:
+        """A later step that surely was not executed stays pending: earlier steps were, and the item holds its money."""
+        verdict = reply.outcome
+        if isinstance(verdict, NotExecuted) or (isinstance(verdict, Stop) and not verdict.executed):
+            stop = StopBatch(verdict.code, verdict.message) if isinstance(verdict, Stop) else None
+            doubt = Doubt(verdict.code, verdict.message, load=isinstance(verdict, Stop) or verdict.load, spends=False)
+            wait = self._wait(item, doubt, is_rate=reply.status == 429)
+            await self._record(item, doubt, evidence_of_reply(reply), wait_us=wait, stop=stop)
+            return
+        await self._after(item, key, reply, resend=False)
+
+    async def _again(self, intent: OpenIntent) -> None:
+        """The same key and the same bytes once more."""
+        item, request = intent.item, intent.request
+        assert request is not None, "a pending item without its request"
+        await self.session.pacer.turn()
+        hit("before_resend")
+        if await self._intend(item, ItemEvent.RESEND, intent.key, request, new_key=False):
+            async with self.calls:
+                await self.session.pacer.guard()
+                reply = await self._send(item, intent.key, request)
+            await self._after(item, intent.key, reply, resend=True)
+
+    async def _look_up(self, intent: OpenIntent) -> None:
+        session, item = self.session, intent.item
+        await session.pacer.turn()
+        hit("before_lookup")
+        async with self.calls:
+            reply = await session.provider.lookup(item, key=intent.key, step=item.step, timeout_us=session.timeout_us)
+        hit("after_lookup")
+        if isinstance(reply, LookupFailed):
+            await self._lookup_failed(intent, reply)
+            return
+        session.heard()
+        await self._found(intent, reply)
+
+    async def _lookup_failed(self, intent: OpenIntent, failed: LookupFailed) -> None:
+        session, item = self.session, intent.item
+        now = session.time.now_us()
+        if failed.load:
+            wait = session.pacer.refused(retry_after_us=failed.retry_after_us, is_rate=failed.code == "rate_limited")
+        else:
+            wait = full_jitter_us(intent.lookup_failures + 1, rand=session.clock.rand())
+        wait = max(wait, min(failed.retry_after_us or 0, LONGEST_WAIT_US))
+        change = failed_lookup(failed, item=item, now_us=now, wait_us=wait)
+        landed = await self._write(item, change)
+        if landed is not Landed.LANDED:
+            session.late(item, change, landed)
+            return
+        if change.stop is not None:
+            session.stopped_by(change.stop)
+        session.schedule.reschedule(item.n, item.target, change.retry_at_us)
+
+    async def _found(self, intent: OpenIntent, found: Found) -> None:
+        session, item = self.session, intent.item
+        references = [e.reference for e in found.executions]
+        claimed = await session.ledger.claimed_references(session.batch.spec.id, references) if references else ()
+        sighting = judge(found, intent, session.declaration, claimed=frozenset(claimed))
+        verdict = after_sighting(
+            sighting,
+            intent,
+            session.declaration,
+            attempts=session.limits.attempts,
+            now_us=session.time.now_us(),
+        )
+        data = evidence_of_found(found)
+        if isinstance(verdict, SendAgain):
+            change = Change(item.n, ItemEvent.LOOKUP, data={**data, "absent": True}, lookups=1)
+            landed = await self._write(item, change)
+            if landed is Landed.LANDED:
+                await self._again(intent)
+            else:
+                session.late(item, change, landed)
+            return
+        stop: StopBatch | None = None
+        findings: tuple[Finding, ...] = ()
+        if isinstance(sighting, WrongAmount):
+            text = f"item {item.id}: asked {item.money}, the provider executed {sighting.execution.money}"
+            stop = StopBatch("amount_mismatch", f"{text} ({sighting.execution.reference})", hold=True)
+            facts = {"reference": sighting.execution.reference, "asked": str(item.money)}
+            findings = (Finding("amount_mismatch", item.id, {**facts, "found": str(sighting.execution.money)}),)
+        elif isinstance(sighting, Ours) and isinstance(verdict, Commit):
+            findings = tuple(
+                Finding("duplicate", item.id, {"reference": e.reference, "amount": str(e.money)})
+                for e in sighting.extra
+            )
+        await self._record(item, verdict, data, stop=stop, lookups=1, findings=findings)

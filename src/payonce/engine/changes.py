@@ -1,0 +1,152 @@
+"""Verdicts written down: how each becomes the change, with its evidence, that the ledger applies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from payonce.core.commands import Change, StopBatch
+from payonce.core.decide import Commit, Doubt, GiveUp, LeaveOut, NextStep, PlanAgain, Refuse, Verdict
+from payonce.core.events import iso, plain
+from payonce.core.keys import digest
+from payonce.core.model import Finding, Item
+from payonce.core.outcome import Found, LookupFailed, Reply
+from payonce.core.states import ItemEvent
+
+MESSAGE_LIMIT = 500
+
+
+def evidence_of_reply(reply: Reply) -> dict[str, Any]:
+    """What the trail keeps of an answer: times, status, the body's digest, the provider's own id of the call."""
+    data: dict[str, Any] = {"start": iso(reply.started_us), "end": iso(reply.ended_us)}
+    if reply.status is not None:
+        data["status"] = reply.status
+    if reply.response is not None:
+        data["response"] = digest(reply.response)
+    if reply.request_id:
+        data["request_id"] = reply.request_id
+    if reply.replayed:
+        data["replayed"] = True
+    if reply.truncated:
+        data["truncated"] = True
+    if not reply.sent:
+        data["sent"] = False
+    return data
+
+
+def evidence_of_found(found: Found) -> dict[str, Any]:
+    """What the trail keeps of a look-up that was answered."""
+    shown = [
+        {
+            "reference": e.reference,
+            "amount": e.money.text if e.money else None,
+            "own": e.own_reference,
+            "failed": e.failed,
+        }
+        for e in found.executions[:20]
+    ]
+    data: dict[str, Any] = {"shown": len(found.executions), "executions": plain(shown)}
+    if found.response is not None:
+        data["response"] = digest(found.response)
+    return {"lookup": data}
+
+
+def cut(text: str) -> str:
+    """A message short enough to keep."""
+    return text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…"
+
+
+def change_for(
+    verdict: Verdict,
+    *,
+    item: Item,
+    data: Mapping[str, Any],
+    now_us: int,
+    wait_us: int = 0,
+    lookups: int = 0,
+    rate_limited: int = 0,
+    seen: bool = True,
+    stop: StopBatch | None = None,
+) -> Change:
+    """The change that records a verdict. ``wait_us`` is the backoff before the item may be looked at again."""
+    common: dict[str, Any] = {"data": data, "lookups": lookups, "rate_limited": rate_limited, "stop": stop}
+    match verdict:
+        case Commit(executed, mismatch):
+            return _commit(item, executed, mismatch, common)
+        case NextStep(executed):
+            common["data"] = {**data, "reference": executed.reference}
+            carry = {**item.carry, **executed.carry, f"step_{item.step}": executed.reference}
+            return Change(item.n, ItemEvent.STEP_DONE, carry=carry, **common)
+        case Refuse(code, message):
+            return Change(item.n, ItemEvent.REFUSE, code=code, message=cut(message), spent=1, **common)
+        case PlanAgain(code, message, load):
+            return Change(
+                item.n,
+                ItemEvent.NOT_EXECUTED,
+                code=code,
+                message=cut(message),
+                spent=0 if load or verdict.new_generation else 1,
+                generation=item.generation + 1 if verdict.new_generation else None,
+                not_before_us=now_us + wait_us,
+                **common,
+            )
+        case Doubt():
+            return Change(
+                item.n,
+                ItemEvent.UNRESOLVED,
+                code=verdict.code,
+                message=cut(verdict.message),
+                spent=1 if verdict.spends else 0,
+                seen=seen,
+                burnt=verdict.burnt,
+                final=verdict.final,
+                in_progress=verdict.in_progress,
+                already_done=verdict.already_done,
+                retry_at_us=now_us + wait_us,
+                **common,
+            )
+        case GiveUp(code, message):
+            return Change(item.n, ItemEvent.UNDECIDED, code=code, message=cut(message), **common)
+        case LeaveOut(code, message, references):
+            finding = Finding("already_done", item.id, {"references": list(references)})
+            return Change(item.n, ItemEvent.SKIP, code=code, message=cut(message), findings=(finding,), **common)
+
+
+def _commit(item: Item, executed: Any, mismatch: str | None, common: dict[str, Any]) -> Change:
+    findings: tuple[Finding, ...] = ()
+    if mismatch is not None:
+        asked, billed = item.money, executed.billed
+        facts = {"reference": executed.reference, "asked": str(asked), "billed": str(billed)}
+        findings = (Finding(mismatch, item.id, facts),)
+        text = f"item {item.id}: asked {asked}, the provider executed {billed} ({executed.reference})"
+        common["stop"] = StopBatch(mismatch, text, hold=True)
+    output = None if executed.output is None else orjson.dumps(executed.output, default=str)
+    return Change(
+        item.n,
+        ItemEvent.COMMIT,
+        reference=executed.reference,
+        billed=executed.billed or item.money,
+        settlement=executed.settlement,
+        kept=plain(executed.kept) if executed.kept else None,
+        output=output,
+        findings=findings,
+        **common,
+    )
+
+
+def failed_lookup(failed: LookupFailed, *, item: Item, now_us: int, wait_us: int) -> Change:
+    """A look-up that was not answered: it proves nothing and is repeated within the bounds of a call."""
+    return Change(
+        item.n,
+        ItemEvent.LOOKUP,
+        data={"lookup": {"failed": failed.code}},
+        code=failed.code,
+        message=cut(failed.message),
+        lookups=1,
+        lookup_failures=0 if failed.load else 1,
+        rate_limited=1 if failed.load else 0,
+        retry_at_us=now_us + wait_us,
+        stop=StopBatch(failed.code, failed.message) if failed.stop else None,
+    )

@@ -1,0 +1,183 @@
+"""When the next call may go: the configured rate, what 429 answers taught, and waits the provider asked for.
+
+The rate holds over all workers of a batch: start times come from the ledger. What a 429 teaches (a pace, a wait) is
+applied here at once and written to the ledger, from where the other workers take it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+
+from payonce.core.backoff import LONGEST_WAIT_US, Pace, full_jitter_us
+from payonce.core.commands import BatchCommand, Control
+from payonce.core.model import SECOND_US, Actor, Worker
+from payonce.engine.ports import Clock, EngineLedger
+
+_PUBLISH_EVERY_US = 2 * SECOND_US
+
+
+@dataclass(slots=True)
+class LedgerTime:
+    """The ledger's clock as this process sees it: its time at one instant, carried on by the steady clock."""
+
+    clock: Clock
+    ledger_us: int
+    steady_us: int
+
+    @classmethod
+    def at(cls, clock: Clock, ledger_us: int) -> LedgerTime:
+        """Anchored at a time the ledger has just told."""
+        return cls(clock, ledger_us, clock.steady_us())
+
+    def now_us(self) -> int:
+        """The ledger's time now, never running backwards."""
+        return self.ledger_us + self.clock.steady_us() - self.steady_us
+
+    async def sleep_until(self, at_us: int) -> None:
+        """Returns at a ledger time, or at once if it has passed."""
+        wait = at_us - self.now_us()
+        if wait > 0:
+            await asyncio.sleep(wait / SECOND_US)
+
+
+@dataclass(slots=True)
+class Spacing:
+    """Lets one thing through at a time at a rate, with at most a tenth of a second's worth saved up."""
+
+    next_us: int = 0
+
+    async def wait(self, rate_per_ks: int | None, time: LedgerTime) -> None:
+        """Returns when the next one may go; at once where there is no rate."""
+        if rate_per_ks is None:
+            return
+        now = time.now_us()
+        at = max(self.next_us, now - SECOND_US // 10)
+        self.next_us = at + 1000 * SECOND_US // rate_per_ks
+        await time.sleep_until(at)
+
+
+@dataclass(slots=True)
+class Pacer:
+    """Lets calls go at the right time. One per process and batch."""
+
+    ledger: EngineLedger
+    batch: str
+    actor: Actor
+    clock: Clock
+    time: LedgerTime
+    worker: Worker
+    rate_per_ks: int | None
+    pace: Pace = field(default_factory=Pace)
+    slow_until_us: int = 0
+    _slots: deque[int] = field(default_factory=deque)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _taken: deque[int] = field(default_factory=lambda: deque(maxlen=20_000))
+    _turns: Spacing = field(default_factory=Spacing)
+    _sends: Spacing = field(default_factory=Spacing)
+    _waiting: set[asyncio.Task[object]] = field(default_factory=set)
+    _bursts: int = 0
+    _published_us: int = 0
+
+    @property
+    def effective_per_ks(self) -> int | None:
+        """Calls per 1,000 s that may go now: the configured rate or the learned pace, whichever is less."""
+        known = [r for r in (self.rate_per_ks, self.pace.per_ks) if r is not None]
+        return min(known) if known else None
+
+    async def turn(self) -> None:
+        """Returns when this process may prepare its next call."""
+        if self.effective_per_ks is None and self.slow_until_us <= self.time.now_us():
+            return
+        task = asyncio.current_task()
+        assert task is not None
+        self._waiting.add(task)
+        try:
+            while self.slow_until_us > self.time.now_us():
+                await self.time.sleep_until(self.slow_until_us)
+            if self.rate_per_ks is not None:
+                await self.time.sleep_until(await self._slot())
+            await self._turns.wait(self.effective_per_ks, self.time)
+        finally:
+            self._waiting.discard(task)
+
+    def cancel_waiting(self) -> None:
+        """Ends the waits for a turn: whoever waits there has written no intent and sends nothing."""
+        for task in tuple(self._waiting):
+            task.cancel()
+
+    async def _slot(self) -> int:
+        async with self._lock:
+            horizon = self.time.now_us() - SECOND_US // 10
+            while self._slots and self._slots[0] < horizon:
+                self._slots.popleft()
+            if not self._slots:
+                rate = self.effective_per_ks or 1000
+                self._slots.extend(await self.ledger.slots(self.worker, count=max(1, min(rate // 10_000, 1000))))
+            return self._slots.popleft()
+
+    async def guard(self) -> None:
+        """The last spacing before a call leaves: a stall of the disk may gather calls that had their turns, and they
+        must not go out as one burst."""
+        await self._sends.wait(self.effective_per_ks, self.time)
+
+    def accepted(self) -> None:
+        """The provider took a call: it answered with anything but a 429."""
+        now = self.time.now_us()
+        self._taken.append(now)
+        self._bursts = 0
+        if self.pace.per_ks is not None:
+            self.pace = self.pace.grow(now_us=now)
+
+    def refused(self, *, retry_after_us: int | None, is_rate: bool) -> int:
+        """A 429, or a connection that was refused: the whole batch slows down. Returns the wait in microseconds."""
+        now = self.time.now_us()
+        if is_rate:
+            before = self.pace
+            self.pace = self.pace.cut(accepted_per_s=self._accepted_per_s(now) * (1 + self.worker.others), now_us=now)
+            if self.pace is not before:
+                self._bursts += 1
+                self._slots.clear()
+        else:
+            self._bursts += 1
+        if retry_after_us is not None:
+            wait = min(retry_after_us, LONGEST_WAIT_US)
+        else:
+            cap = SECOND_US if is_rate else 5 * SECOND_US
+            wait = full_jitter_us(min(self._bursts, 8), rand=self.clock.rand(), base_us=SECOND_US // 10, cap_us=cap)
+        if now + wait > self.slow_until_us and (retry_after_us is not None or self.slow_until_us <= now):
+            self.slow_until_us = now + wait
+        return wait
+
+    def _accepted_per_s(self, now_us: int) -> int:
+        while self._taken and self._taken[0] < now_us - SECOND_US:
+            self._taken.popleft()
+        return len(self._taken)
+
+    async def publish(self) -> None:
+        """Writes what was learned to the ledger, at most every two seconds."""
+        now = self.time.now_us()
+        known = (self.pace.per_ks, self.slow_until_us)
+        if (
+            known == (self.worker.pace_per_ks, self.worker.slow_until_us)
+            or now - self._published_us < _PUBLISH_EVERY_US
+        ):
+            return
+        self._published_us = now
+        control = Control(
+            BatchCommand.SLOW,
+            reason="the provider's rate limit",
+            slow_until_us=self.slow_until_us,
+            pace_per_ks=self.pace.per_ks,
+        )
+        await self.ledger.control(self.batch, control, actor=self.actor, worker=self.worker)
+
+    def follow(self, worker: Worker) -> None:
+        """Takes over what the ledger knows: another worker may have met the limit."""
+        self.worker = worker
+        if worker.slow_until_us > self.slow_until_us:
+            self.slow_until_us = worker.slow_until_us
+        theirs = worker.pace_per_ks if worker.others else None
+        if theirs is not None and (self.pace.per_ks is None or theirs < self.pace.per_ks):
+            self.pace = Pace(theirs, self.time.now_us())

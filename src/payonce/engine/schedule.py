@@ -1,0 +1,133 @@
+"""What this process holds in memory of a batch: a few items that are ready, due or waiting, never all of them.
+
+The ledger is the memory: whatever does not fit here is dropped and found again in the next sweep. One item at a time
+per target is in hand; the ledger enforces the same over all processes.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from dataclasses import dataclass
+
+from payonce.core.model import Item
+
+WAITING_LIMIT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One piece of work: a planned item to send, or a pending one (by its place) whose resolution is due."""
+
+    n: int
+    target: str
+    item: Item | None
+
+
+class Schedule:
+    """Ready, due and waiting work. All times are the ledger's clock in microseconds."""
+
+    def __init__(self) -> None:
+        self._ready: deque[Item] = deque()
+        self._later: list[tuple[int, int, Item]] = []
+        self._due: list[tuple[int, int, str]] = []
+        self._waiting: dict[str, deque[Item]] = {}
+        self._waiting_count = 0
+        self._busy: set[str] = set()
+        self._held: set[int] = set()
+        self.active = 0
+
+    @property
+    def ready(self) -> int:
+        """How many items could be sent now."""
+        return len(self._ready)
+
+    @property
+    def resolving(self) -> int:
+        """How many pending items wait for their resolution."""
+        return len(self._due)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in hand: no work in progress, none ready, due or waiting."""
+        return not (self.active or self._ready or self._later or self._due or self._waiting_count)
+
+    def offer(self, item: Item, *, now_us: int) -> None:
+        """A planned item from the ledger. One that is in hand already, or too many on one target, is not taken."""
+        if item.n in self._held:
+            return
+        if item.not_before_us > now_us:
+            if len(self._later) < WAITING_LIMIT:
+                self._held.add(item.n)
+                heapq.heappush(self._later, (item.not_before_us, item.n, item))
+            return
+        self._held.add(item.n)
+        self._enqueue(item)
+
+    def _enqueue(self, item: Item) -> None:
+        if item.target not in self._busy:
+            self._busy.add(item.target)
+            self._ready.append(item)
+        elif self._waiting_count < WAITING_LIMIT:
+            self._waiting.setdefault(item.target, deque()).append(item)
+            self._waiting_count += 1
+        else:
+            self._held.discard(item.n)
+
+    def resolve_at(self, n: int, target: str, at_us: int) -> None:
+        """A pending item is to be resolved at a time; it holds its target."""
+        self._held.add(n)
+        self._busy.add(target)
+        heapq.heappush(self._due, (at_us, n, target))
+
+    def take(self, now_us: int) -> Task | None:
+        """The next piece of work, resolutions first; None if there is none now. Whoever takes it must hand it back
+        through ``finish``, ``drop``, ``again`` or ``reschedule``."""
+        while self._later and self._later[0][0] <= now_us:
+            self._enqueue(heapq.heappop(self._later)[2])
+        if self._due and self._due[0][0] <= now_us:
+            _, n, target = heapq.heappop(self._due)
+            self.active += 1
+            return Task(n, target, None)
+        if self._ready:
+            item = self._ready.popleft()
+            self.active += 1
+            return Task(item.n, item.target, item)
+        return None
+
+    def next_us(self) -> int | None:
+        """When the next timed work is due, or None."""
+        times = [heap[0][0] for heap in (self._later, self._due) if heap]
+        return min(times) if times else None
+
+    def finish(self, n: int, target: str) -> None:
+        """The item is decided, or another worker's: it and its target are free."""
+        self.active -= 1
+        self._held.discard(n)
+        self._release(target)
+
+    drop = finish  # planned still: the ledger hands it out again in the next sweep
+
+    def again(self, item: Item) -> None:
+        """The item is planned again, to be sent not before its ``not_before_us``."""
+        self.active -= 1
+        self._release(item.target)
+        if len(self._later) < WAITING_LIMIT:
+            heapq.heappush(self._later, (item.not_before_us, item.n, item))
+        else:
+            self._held.discard(item.n)
+
+    def reschedule(self, n: int, target: str, at_us: int) -> None:
+        """The item stays pending and is to be looked at again at a time; its target stays taken."""
+        self.active -= 1
+        self.resolve_at(n, target, at_us)
+
+    def _release(self, target: str) -> None:
+        waiting = self._waiting.get(target)
+        if not waiting:
+            self._busy.discard(target)
+            return
+        self._ready.appendleft(waiting.popleft())
+        self._waiting_count -= 1
+        if not waiting:
+            del self._waiting[target]
