@@ -1,0 +1,59 @@
+"""Commands before the first batch: init, providers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from payonce.cli.common import Common, command
+from payonce.cli.screen import Screen
+from payonce.service import initialising
+
+
+@command("init")
+@click.argument(
+    "folder", required=False, default=".", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path)
+)
+@click.pass_obj
+def init(common: Common, folder: Path) -> None:
+    """Write a commented batch file and a sample input into DIR (by default here). Nothing is overwritten."""
+    screen = Screen(common)
+    paths = initialising.write(folder)
+    if common.json:
+        screen.document({"written": [str(path) for path in paths]})
+        return
+    for path in paths:
+        screen.line(f"wrote {path}")
+    screen.note(f"try it: payonce simulate & payonce run {paths[0]}")
+
+
+@command("providers")
+@click.argument("kind", required=False)
+@click.pass_obj
+def providers(common: Common, kind: str | None) -> None:
+    """What each adapter promises about its provider: keys, look-up, limits, and what a crash leaves to you."""
+    from payonce.service import declaring
+
+    screen = Screen(common)
+    found = declaring.declarations(kind)
+    if common.json:
+        screen.document({"providers": found})
+        return
+    for number, declared in enumerate(found):
+        if number:
+            screen.line()
+        _declaration(screen, declared)
+
+
+def _declaration(screen: Screen, declared: dict[str, Any]) -> None:
+    screen.line(declared["kind"], style={"bold": True})
+    for name, value in declared.items():
+        if name == "kind" or value in (None, "", [], {}):
+            continue
+        if isinstance(value, list):
+            for number, entry in enumerate(value):
+                screen.line(f"  {name if number == 0 else '':<14} {entry}")
+        else:
+            screen.line(f"  {name:<14} {value}")

@@ -1,0 +1,97 @@
+"""Sentences and tables for people, made from the same JSON documents that programs read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from payonce.cli.screen import Screen
+
+STATE_STYLE: dict[str, dict[str, Any]] = {
+    "committed": {"fg": "green"},
+    "finished": {"fg": "green"},
+    "refused": {"fg": "red"},
+    "unknown": {"fg": "yellow", "bold": True},
+    "pending": {"fg": "cyan"},
+    "running": {"fg": "cyan"},
+    "stopped": {"fg": "red", "bold": True},
+    "halted": {"fg": "red", "bold": True},
+    "paused": {"fg": "yellow"},
+    "interrupted": {"fg": "yellow"},
+    "cancelled": {"dim": True},
+    "skipped": {"dim": True},
+}
+ITEM_STATES = ("planned", "pending", "committed", "refused", "unknown", "skipped")
+BATCH_STATES = ("sealed", "running", "paused", "stopped", "interrupted", "halted", "finished", "cancelled")
+
+
+def show_status(screen: Screen, status: Mapping[str, Any]) -> None:
+    """One batch: its state and why, its counts, which add up, its money, calls, times and pace."""
+    screen.line(f"{status['batch']}: {status['state']}", style=STATE_STYLE.get(status["state"]))
+    if status["reason"]:
+        screen.line(f"  reason   {status['reason']}" + (f" ({status['reason_code']})" if status["reason_code"] else ""))
+    account = f", account {status['account']}" if status["account"] else ""
+    mode = f" ({status['mode']})" if status["mode"] else ""
+    screen.line(f"  what     {status['operation']} through {status['provider']}{account}{mode}")
+    screen.line(f"  items    {counts(status['items'])}")
+    for currency, money in status["money"].items():
+        screen.line(f"  money    {money_words(currency, money)}")
+    calls = status["calls"]
+    limited = f", {calls['rate_limited']} answered with a rate limit" if calls["rate_limited"] else ""
+    screen.line(f"  calls    {calls['sent']} sent, {calls['lookups']} look-ups{limited}")
+    screen.line(f"  time     {times(status)}")
+
+
+def counts(items: Mapping[str, int]) -> str:
+    """``1000 = 997 committed + 2 refused + 1 unknown``: every item is in exactly one state."""
+    parts = [f"{items[state]} {state}" for state in ITEM_STATES if items[state]]
+    return f"{items['total']} = " + (" + ".join(parts) if parts else "0")
+
+
+def money_words(currency: str, money: Mapping[str, str | None]) -> str:
+    """Committed of planned, what is reserved, and the budget if there is one."""
+    text = f"{money['committed']} of {money['planned']} {currency} committed"
+    if money["reserved"] and money["reserved"].strip("0."):
+        text += f", {money['reserved']} reserved for pending and unknown items"
+    if money["budget"] is not None:
+        text += f"; budget {money['budget']}"
+    return text
+
+
+def times(status: Mapping[str, Any]) -> str:
+    """When it was sealed, started and ended, and how long it will take at the present pace."""
+    if not status["started_at"]:
+        return f"sealed {clock(status['sealed_at'])}, not started"
+    text = f"started {clock(status['started_at'])}"
+    if status["ended_at"]:
+        text += f", ended {clock(status['ended_at'])}"
+    if status.get("rate"):
+        text += f"; {status['rate']:.1f} items/s, about {seconds(status['eta_seconds'])} left"
+    return text
+
+
+def clock(iso: str | None) -> str:
+    """``2026-11-30 08:00:00 UTC``."""
+    return "never" if not iso else f"{iso[:10]} {iso[11:19]} UTC"
+
+
+def seconds(value: float | None) -> str:
+    """A duration in words, ``?`` where it is not known."""
+    from payonce.service.durations import duration_text
+
+    return "?" if value is None else duration_text(int(value * 1_000_000))
+
+
+def event_words(event: Mapping[str, Any]) -> str:
+    """What an event says besides its time, number and type, as ``name=value``; nested values as JSON."""
+    hidden = {"seq", "at", "type", "batch", "item", "n"}
+    return " ".join(f"{name}={_value(value)}" for name, value in event.items() if name not in hidden)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict | list):
+        import orjson
+
+        return orjson.dumps(value).decode()
+    text = str(value)
+    return f'"{text}"' if " " in text else text

@@ -1,0 +1,142 @@
+"""Writes a first batch file with a comment on every setting, and a sample input that runs against ``payonce simulate``.
+
+Never overwrites anything: a batch file that exists may be the record of how money was moved.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from payonce.core.errors import UsageError
+
+SIMULATOR_PORT: Final = 8765
+
+BATCH_FILE: Final = """\
+# A batch for payonce. Try it as it is: start `payonce simulate` in another terminal, then here
+#
+#     payonce plan batch.toml       reads, checks and seals; sends nothing
+#     payonce run batch.toml        sends; kill it whenever you like and run the same command again
+#
+# Every setting is described in docs/reference/batch-file.md.
+
+[batch]
+id = "{batch}"                   # unique in the ledger, and part of every idempotency key
+operation = "refund"                   # refund, payout, invoice, call or a name of your own
+input = "refunds.csv"                  # relative to this file; .csv or .jsonl
+on_duplicate = "error"                 # or "skip", which drops rows that are identical to an earlier one
+
+[item]                                 # which column is which
+id = "refund_request"                  # a stable id of your own for each item
+target = "charge_id"                   # what is acted on; never two calls at once on one target
+amount = "amount"                      # in major units, 12.50; or amount_minor = "amount_cents"
+currency = "currency"                  # or {value = "USD"} where the file has no such column
+
+[limits]
+concurrency = 16                       # calls in flight at once
+rate = "50/s"                          # never faster; over all processes together
+attempts = 5                           # per item; waiting for a rate limit to pass counts for nothing
+{budget}max_amount = {USD = "200.00"}          # for one item; larger ones are a problem of the input
+stop_after_refusals = 20               # in all
+stop_after_consecutive = 5             # in a row
+grace = "30s"                          # how long calls in flight may take after Ctrl-C
+
+[ledger]
+url = "sqlite:payonce.db"              # relative to this file; keep it as long as your books
+
+[provider]
+kind = "http"                          # any HTTP API; payonce providers lists all kinds
+base_url = "{url}"
+account = "simulated"                  # the batch is bound to it
+# Credentials come from the environment only:
+# headers = {Authorization = "Bearer ${API_TOKEN}"}
+timeout = "10s"                        # for one whole call
+max_execution = "30s"                  # after this long an unanswered call can no longer start executing
+
+[provider.call]
+method = "POST"
+path = "/v1/refunds"
+json = {charge = "{target}", amount = "{amount_minor}", currency = "{currency_lower}", metadata = {ref = "{id}"}}
+reference = "id"                       # where the answer has the provider's reference (JMESPath)
+billed = "amount"                      # and what was billed
+billed_unit = "minor"
+billed_currency = "currency"
+
+[provider.key]                         # leave this table out if the API has no idempotency keys
+header = "Idempotency-Key"
+format = "hex"                         # hex, uuid or base32
+retention = "24h"                      # how long the API promises to remember a key
+stores_errors = true                   # whether it replays error answers too
+replay_header = "Idempotent-Replayed"
+
+[provider.lookup]                      # leave this table out if executions cannot be looked up
+path = "/v1/refunds?charge={target}&limit=100"
+found = "data"                         # the list of executions (JMESPath)
+reference = "id"
+amount = "amount"
+amount_unit = "minor"
+currency = "currency"
+time = "created"
+own_reference = "metadata.ref"         # where the id that the call sent comes back
+lag = "5s"                             # how long an execution may take to show
+
+[[provider.answers]]                   # what a certain answer means, the first that matches
+status = 400
+when = "error.code == 'charge_already_refunded'"
+outcome = "already_done"               # executed, refused, not_executed, unresolved, already_done or stop
+
+[[provider.answers]]
+status = 400
+when = "error.type == 'invalid_request_error'"
+outcome = "refused"
+
+[statement]                            # how to read the provider's report later on; sealed with the batch
+reference = "reference"
+key = "idempotency_key"
+amount_minor = "amount"
+currency = "currency"
+time = "created"
+"""
+
+
+def write(folder: Path) -> tuple[Path, ...]:
+    """Writes ``batch.toml`` and ``refunds.csv`` into a folder, which is made if need be, and returns both paths.
+
+    Raises UsageError where one of them exists, before anything is written, or where the folder cannot be written to.
+    """
+    texts = {
+        folder / "batch.toml": BATCH_FILE.replace("{port}", str(SIMULATOR_PORT)),
+        folder / "refunds.csv": sample(25),
+    }
+    for path in texts:
+        if path.exists():
+            raise UsageError(
+                f"{path} exists and is left as it is", code="file_exists", hint="name another folder: payonce init DIR"
+            )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in texts.items():
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write to {folder}: {error.strerror}", code="file_unwritable", hint="name a folder of your own"
+        ) from error
+    return tuple(texts)
+
+
+def batch_file(*, url: str, batch: str, budget: str | None) -> str:
+    """The commented batch file against a simulated provider at ``url``; ``budget`` in US dollars, None for none."""
+    limit = (
+        f'budget = {{USD = "{budget}"}}             # never more than this, reservations included\n' if budget else ""
+    )
+    return BATCH_FILE.replace("{url}", url).replace("{batch}", batch).replace("{budget}", limit)
+
+
+def sample(count: int) -> str:
+    """A sample input of refunds: one row each, amounts that differ, one charge with two partial refunds."""
+    rows = ["refund_request,charge_id,amount,currency,reason"]
+    for number in range(1, count + 1):
+        charge = max(number, 2)
+        rows.append(f"RR-{number:04},ch_{charge:04},{number % 40 + 4}.{number * 7 % 100:02},USD,damaged in transit")
+    return "\n".join(rows) + "\n"

@@ -1,0 +1,166 @@
+"""What an operator may do to a batch or an item: pause, resume, cancel, retry, resolve.
+
+Each is a change of the ledger with who did it and why; none calls a provider. They take effect on a running process,
+which learns of them from the ledger. Nothing here can make an item be sent twice: an item goes back to planned only from
+refused, skipped or unknown, by a person, with a new generation of its key wherever the old one may have been used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from payonce.core.commands import BatchCommand, Change, Control, Landed
+from payonce.core.errors import UsageError
+from payonce.core.model import Actor, Batch, Finding, Item
+from payonce.core.money import Money
+from payonce.core.states import BatchState, ItemEvent, ItemState
+from payonce.ledger.protocol import Ledger
+from payonce.service.inspecting import find_batch, find_item, items
+
+OPERATOR_CODE = "operator"
+_RETRYABLE = (ItemState.REFUSED, ItemState.SKIPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A ledger and who acts on it."""
+
+    ledger: Ledger
+    actor: Actor
+
+    def pause(self, batch: str, *, reason: str | None) -> Batch:
+        """No new call from now on; calls in flight are awaited. Raises UsageError where the batch is over."""
+        find_batch(self.ledger, batch)
+        return self.ledger.control(batch, Control(BatchCommand.PAUSE, reason=reason, hold=True), actor=self.actor)
+
+    def resume(self, batch: str, *, reason: str | None) -> Batch:
+        """A paused or stopped batch may run again; a running process goes on, otherwise the next start does.
+
+        Raises UsageError without a reason where the batch was stopped by the provider, a budget or a tripwire: a
+        person has to say what has changed.
+        """
+        found = find_batch(self.ledger, batch)
+        if found.state is BatchState.STOPPED and not reason:
+            raise UsageError(
+                f"batch {batch!r} was stopped: {found.reason or found.reason_code or 'no reason recorded'}",
+                code="reason_needed",
+                hint='say what has changed since: --reason "..."',
+            )
+        return self.ledger.control(batch, Control(BatchCommand.RESUME, reason=reason), actor=self.actor)
+
+    def cancel(self, batch: str, *, reason: str) -> Batch:
+        """What is still planned will never be sent and becomes skipped; what is pending is still resolved by a run."""
+        find_batch(self.ledger, batch)
+        return self.ledger.control(batch, Control(BatchCommand.CANCEL, reason=reason), actor=self.actor)
+
+    def retry(self, batch: str, item_ids: Sequence[str], *, reason: str) -> tuple[Item, ...]:
+        """Puts refused or skipped items back to planned; without ids, every refused one.
+
+        All named items are checked before the first is changed. Raises UsageError where one is in another state, or
+        the batch was cancelled. Returns the items as they are now.
+        """
+        found = find_batch(self.ledger, batch)
+        if found.state is BatchState.CANCELLED:
+            raise UsageError(
+                f"batch {batch!r} was cancelled and sends nothing any more",
+                code="batch_over",
+                hint="put the items into a new batch",
+            )
+        chosen: Iterable[Item] = (
+            self._named(batch, item_ids) if item_ids else tuple(items(self.ledger, batch, states=[ItemState.REFUSED]))
+        )
+        return tuple(self._retry(batch, item, reason) for item in chosen)
+
+    def resolve(self, batch: str, item_id: str, decision: Decision) -> Item:
+        """Says what became of an unknown item, on an operator's word, which goes into the trail.
+
+        Raises UsageError where the item is not unknown. ``planned`` gives the item a new generation: the person vouches
+        that nothing was executed under the old key.
+        """
+        item = find_item(self.ledger, batch, item_id)
+        if item.state is not ItemState.UNKNOWN:
+            raise UsageError(
+                f"item {item_id!r} is {item.state}, and only unknown items are resolved by hand",
+                code="wrong_state",
+                hint=_instead(batch, item),
+            )
+        self._operate(batch, item, _resolution(item, decision), reason=decision.reason)
+        return find_item(self.ledger, batch, item_id)
+
+    def _named(self, batch: str, item_ids: Sequence[str]) -> tuple[Item, ...]:
+        chosen = tuple(find_item(self.ledger, batch, item_id) for item_id in dict.fromkeys(item_ids))
+        for item in chosen:
+            if item.state not in _RETRYABLE:
+                raise UsageError(
+                    f"item {item.id!r} is {item.state}; only refused and skipped items can be retried",
+                    code="wrong_state",
+                    hint=_instead(batch, item),
+                )
+        return chosen
+
+    def _retry(self, batch: str, item: Item, reason: str) -> Item:
+        # An attempt may have used the key; under a new one the provider cannot answer from what it remembers.
+        generation = item.generation + 1 if item.attempts else item.generation
+        self._operate(batch, item, Change(item.n, ItemEvent.RETRY, generation=generation), reason=reason)
+        return find_item(self.ledger, batch, item.id)
+
+    def _operate(self, batch: str, item: Item, change: Change, *, reason: str) -> None:
+        landed = self.ledger.operate(batch, item.id, [change], actor=self.actor, reason=reason)
+        if landed is not Landed.LANDED:
+            raise UsageError(
+                f"item {item.id!r} changed meanwhile; nothing was written ({landed})",
+                code="item_moved",
+                hint=f"look again: payonce show {batch} {item.id}",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What an operator says became of an unknown item. ``reference`` and ``billed`` belong to ``committed``."""
+
+    state: ItemState
+    reason: str
+    reference: str | None = None
+    billed: Money | None = None
+
+
+def _resolution(item: Item, decision: Decision) -> Change:
+    evidence: dict[str, Any] = {"by": OPERATOR_CODE}
+    match decision.state:
+        case ItemState.COMMITTED:
+            return Change(
+                item.n,
+                ItemEvent.COMMIT,
+                data=evidence,
+                reference=decision.reference,
+                billed=decision.billed,
+                findings=_mismatch(item, decision),
+            )
+        case ItemState.REFUSED:
+            return Change(item.n, ItemEvent.REFUSE, data=evidence, code=OPERATOR_CODE, message=decision.reason)
+        case ItemState.PLANNED:
+            return Change(item.n, ItemEvent.NOT_EXECUTED, data=evidence, generation=item.generation + 1)
+        case _:
+            raise AssertionError(f"an item cannot be resolved as {decision.state}")
+
+
+def _mismatch(item: Item, decision: Decision) -> tuple[Finding, ...]:
+    """The discrepancy that a billed amount other than the one asked for is, however it became known."""
+    if item.money is None or decision.billed is None or decision.billed == item.money:
+        return ()
+    data = {"asked": str(item.money), "billed": str(decision.billed), "reference": decision.reference}
+    return (Finding("amount_mismatch", item.id, data),)
+
+
+def _instead(batch: str, item: Item) -> str:
+    match item.state:
+        case ItemState.UNKNOWN:
+            return f"payonce resolve {batch} {item.id} --as committed|refused|planned --reason ..."
+        case ItemState.REFUSED | ItemState.SKIPPED:
+            return f"payonce retry {batch} {item.id} --reason ..."
+        case ItemState.COMMITTED:
+            return "it was executed; nothing is left to do"
+        case _:
+            return "a run settles it: payonce run BATCH.toml"
