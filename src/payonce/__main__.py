@@ -1,5 +1,6 @@
-"""``python -m payonce``: the command line, with the interpreter that runs this."""
+"""``python -m payonce`` is the command ``payonce``."""
 
 from payonce.cli.main import main
 
-main()
+if __name__ == "__main__":
+    main()

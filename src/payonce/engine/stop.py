@@ -58,11 +58,13 @@ class StopRequest:
             self._hurry.set()
         self.request(Ending.INTERRUPTED, code="signal", message="ended by a signal; the same command goes on")
 
-    def forget_lost_lease(self) -> None:
-        """Before joining again: the lost lease is no reason any more; any other one stands."""
-        if self.end is not None and self.end.ending is Ending.LEASE_LOST:
-            self.end = None
-            self._event.clear()
+    def forget_lost_lease(self) -> bool:
+        """Whether a lost lease was the reason; it then is none any more, so that the worker can join again."""
+        if self.end is None or self.end.ending is not Ending.LEASE_LOST:
+            return False
+        self.end = None
+        self._event.clear()
+        return True
 
     async def wait(self) -> None:
         """Returns when the run should end."""

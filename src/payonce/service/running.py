@@ -1,0 +1,178 @@
+"""Wiring a run: ledger, provider, spool, signals and engine put together for one sealed batch.
+
+The same way for the command line, the Python API and the demo. It makes no decision of its own: whether a batch may
+run is read from the ledger, how it runs is the engine's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from payonce.core.commands import BatchCommand, Control
+from payonce.core.errors import LedgerError, SealedError, UsageError
+from payonce.core.model import Actor, Batch, Limits, Status
+from payonce.core.states import BatchState, ItemState
+from payonce.engine.ports import Progress
+from payonce.engine.run import RunOutcome, run_batch
+from payonce.engine.spool import Spool
+from payonce.engine.stop import StopRequest
+from payonce.ledger.actors import this_actor
+from payonce.ledger.connect import connect
+from payonce.ledger.group import AsyncLedger
+from payonce.providers.protocol import Identity, Provider
+
+_OVER: Final = frozenset({BatchState.FINISHED, BatchState.CANCELLED})
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What a run needs beside its ledger: built by the batch-file and Python faces alike.
+
+    ``provider`` builds the adapter; it is called only when there is something to run, so that a finished batch needs
+    neither credentials nor the provider's SDK.
+    """
+
+    ledger: str
+    batch: str
+    limits: Limits
+    provider: Callable[[], Provider]
+    signals: bool = True
+    progress: Progress | None = None
+
+
+def run_sealed(plan: RunPlan) -> RunOutcome:
+    """Runs or resumes a sealed batch to its end; see ``run_sealed_async``. Uses uvloop where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(run_sealed_async(plan))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(run_sealed_async(plan))
+
+
+async def run_sealed_async(plan: RunPlan) -> RunOutcome:
+    """Runs or resumes a sealed batch.
+
+    A finished or cancelled batch makes no call at all. Raises UsageError for an unknown batch, SealedError where the
+    provider's account, mode or settings are not those the batch was sealed with, LedgerError where the ledger cannot
+    be opened; nothing was sent then.
+    """
+    store = connect(plan.ledger, create=False)
+    ledger = AsyncLedger(store)
+    try:
+        batch = await _find(ledger, plan.batch)
+        if batch.state in _OVER or batch.state is BatchState.PAUSED or batch.held:
+            return _not_started(batch, await ledger.status(plan.batch))
+        info = await ledger.info()
+        provider = plan.provider()
+        await provider.open()
+        try:
+            check_bound(batch, await provider.identify(), digest=provider.provider_digest)
+            actor = this_actor()
+            await _configure(ledger, batch, plan.limits, actor)
+            stop = StopRequest()
+            with _signals(stop) if plan.signals else contextlib.nullcontext():
+                return await run_batch(
+                    ledger,
+                    provider,
+                    batch=batch,
+                    limits=plan.limits,
+                    actor=actor,
+                    spool=Spool(spool_places(plan.ledger), name=info.id),
+                    ledger_id=info.id,
+                    stop=stop,
+                    progress=plan.progress,
+                )
+        finally:
+            await provider.close()
+    finally:
+        with contextlib.suppress(LedgerError):
+            await ledger.close()
+
+
+async def _find(ledger: AsyncLedger, name: str) -> Batch:
+    found = await ledger.batches(name)
+    if not found:
+        raise UsageError(
+            f"there is no batch {name!r} in this ledger",
+            code="unknown_batch",
+            hint="payonce status lists the batches; payonce plan BATCH.toml seals a new one",
+        )
+    return found[0]
+
+
+def _not_started(batch: Batch, status: Status) -> RunOutcome:
+    """A batch that is over, or that a person holds: nothing is sent."""
+    if batch.state in _OVER:
+        bad = status.count(ItemState.REFUSED) + status.count(ItemState.UNKNOWN)
+        return RunOutcome(1 if bad else 0, batch.state, code=None, reason=batch.reason, status=status)
+    why = batch.reason or "no reason was given"
+    text = f"the batch is {batch.state.value}: {why}; payonce resume {batch.spec.id} lets it go on"
+    return RunOutcome(4, batch.state, code=batch.reason_code or batch.state.value, reason=text, status=status)
+
+
+def check_bound(batch: Batch, identity: Identity, *, digest: str) -> None:
+    """Refuses another account, mode or provider configuration than the batch was sealed with (SPEC invariant 8)."""
+    spec = batch.spec
+    pairs = (("account", spec.account, identity.account), ("mode", spec.mode, identity.mode))
+    for name, sealed, found in pairs:
+        if sealed is not None and found is not None and sealed != found:
+            raise SealedError(
+                f"batch {spec.id} was sealed for {name} {sealed!r}, the credentials are for {found!r}",
+                code=f"other_{name}",
+                hint="use the credentials the batch was sealed with, or seal a new batch",
+            )
+    sealed_digest = spec.config.get("provider_digest")
+    if sealed_digest is not None and sealed_digest != digest:
+        raise SealedError(
+            f"the [provider] settings that decide what a call does have changed since batch {spec.id} was sealed",
+            code="other_provider",
+            hint="put the settings back as they were, or seal a new batch",
+        )
+
+
+async def _configure(ledger: AsyncLedger, batch: Batch, limits: Limits, actor: Actor) -> None:
+    """Limits may change between runs; each change is an event."""
+    wanted = limits_data(limits)
+    if dict(batch.limits) != wanted:
+        control = Control(BatchCommand.CONFIGURE, limits=wanted, reason="limits of the batch file")
+        await ledger.control(batch.spec.id, control, actor=actor)
+
+
+def limits_data(limits: Limits) -> dict[str, Any]:
+    """Limits as the ledger keeps them: the names of core.model.Limits, minor units, microseconds."""
+    return asdict(limits)
+
+
+def spool_places(url: str) -> tuple[Path, ...]:
+    """Where answers go that the ledger will not take: beside the ledger, then the user's state folder, then /tmp."""
+    _, _, path = url.partition(":")
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    beside = Path(path).absolute().parent if path and not path.startswith("//") else Path.cwd()
+    return beside, state / "payonce" / "spool", Path(tempfile.gettempdir()) / f"payonce-spool-{os.getuid()}"
+
+
+@contextlib.contextmanager
+def _signals(stop: StopRequest) -> Iterator[None]:
+    """SIGTERM and SIGINT ask the run to end; a second one hurries. Only the main thread can watch signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    watched = (signal.SIGTERM, signal.SIGINT)
+    for number in watched:
+        loop.add_signal_handler(number, stop.signal)
+    try:
+        yield
+    finally:
+        for number in watched:
+            loop.remove_signal_handler(number)
