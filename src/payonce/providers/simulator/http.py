@@ -12,6 +12,7 @@ import socket
 import struct
 from collections import deque
 from http import HTTPStatus
+from typing import cast
 
 import httptools
 
@@ -58,8 +59,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client is there."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # Not checked by isinstance: uvloop's transports are no subclasses of asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
         self._all.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -6,6 +6,7 @@ world still has to write into its books.
 
 from __future__ import annotations
 
+import functools
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
@@ -72,8 +73,13 @@ def charge_at(charge_id: str, *, store: Store, config: Config) -> Charge | None:
     """The charge of that id; None where there is none and none is made up."""
     found = store.charges.get(charge_id)
     if found is None and config.auto_create_charges:
-        return Charge(currency=config.default_currency)
+        return _made_up(config.default_currency)
     return found
+
+
+@functools.cache
+def _made_up(currency: str | None) -> Charge:
+    return Charge(currency=currency)
 
 
 def _refund(request: Request, *, store: Store, config: Config) -> tuple[int, str, dict[str, Any]] | Reply:
