@@ -1,0 +1,201 @@
+"""Turns ``[provider]`` of kind ``http`` into everything an HTTP provider needs, checked and compiled.
+
+All that can be wrong in the settings is found here, before anything is sealed or sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+import orjson
+
+from payonce.core.keys import KeyFormat
+from payonce.core.model import Declaration, KeyDeclaration
+from payonce.providers.answers import Classifier
+from payonce.providers.answers_executed import ExecutionReader
+from payonce.providers.http_body import Body, FormBody, JsonBody, NoBody
+from payonce.providers.http_headers import TOKEN, base_url, headers, no_secrets_in_templates, transport
+from payonce.providers.lookups import HttpLookup
+from payonce.providers.secrets import Redactor, Vault, is_secret_header, references
+from payonce.providers.settings import CallTable, HttpTable, IdentityTable, KeyTable
+from payonce.providers.settings_values import bad_setting, duration_us, read
+from payonce.providers.templates import Names, Template
+from payonce.providers.transport import TransportSettings
+
+MAX_EXECUTION_WITH_KEYS_US: Final = 30_000_000
+MAX_EXECUTION_US: Final = 60_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class HttpConfig:
+    """A checked configuration. ``item_headers`` are filled for every item, ``mapped`` are columns that [item] maps."""
+
+    declaration: Declaration
+    digest: str
+    batch: str
+    method: str
+    path: Template
+    body: Body
+    item_headers: tuple[tuple[str, Template], ...]
+    key_header: str | None
+    executions: ExecutionReader
+    classifier: Classifier
+    lookup: HttpLookup | None
+    identity: IdentityTable | None
+    account: str | None
+    mode: str | None
+    transport: TransportSettings
+    transport_name: str
+    redactor: Redactor
+    templates: tuple[Template, ...]
+    mapped: Mapping[str, str] = field(default_factory=dict)
+    request_id_headers: tuple[str, ...] = ()
+
+
+def configure(
+    table: Mapping[str, Any],
+    *,
+    operation: str,
+    batch: str,
+    environ: Mapping[str, str],
+    mapped: Mapping[str, str],
+    concurrency: int,
+) -> HttpConfig:
+    """The configuration of ``[provider]``. Raises ConfigError naming the setting (and never a credential)."""
+    settings = read(table, HttpTable)
+    vault = Vault(environ)
+    names = Names(mapped)
+    no_secrets_in_templates(settings)
+    address = base_url(settings, vault)
+    shared, per_item = headers(settings, vault, names)
+    body = _body(settings.call, names)
+    path = Template(settings.call.path, place="[provider.call] path", names=names)
+    executions = ExecutionReader(settings.call, names=names, returns_output=operation == "call")
+    lookup = None
+    if settings.lookup is not None:
+        lookup = HttpLookup(
+            settings.lookup, base_url=address, names=names, batch=batch, returns_output=operation == "call"
+        )
+    templates = (
+        path,
+        *body.templates,
+        *(template for _, template in per_item),
+        *executions.templates,
+        *(lookup.templates if lookup else ()),
+    )
+    _check_paths(settings)
+    _check_key_use(settings.key, templates)
+    return HttpConfig(
+        declaration=_declaration(settings, operation, lookup, executions),
+        digest=_digest(settings, address),
+        batch=batch,
+        method=settings.call.method,
+        path=path,
+        body=body,
+        item_headers=per_item,
+        key_header=settings.key.header if settings.key else None,
+        executions=executions,
+        classifier=Classifier(settings.answers, key=settings.key, executions=executions),
+        lookup=lookup,
+        identity=settings.identity,
+        account=vault.resolve(settings.account, place="[provider] account", secret=False) if settings.account else None,
+        mode=settings.mode,
+        transport=transport(settings, vault, address, shared, concurrency),
+        transport_name=settings.transport,
+        redactor=vault.redactor(),
+        templates=templates,
+        mapped=mapped,
+        request_id_headers=(settings.request_id_header,) if settings.request_id_header else (),
+    )
+
+
+def _check_paths(settings: HttpTable) -> None:
+    paths = {"[provider.call] path": settings.call.path}
+    if settings.lookup is not None:
+        paths["[provider.lookup] path"] = settings.lookup.path
+    if settings.identity is not None:
+        paths["[provider.identity] path"] = settings.identity.path
+    for place, path in paths.items():
+        if not path.startswith("/") or not path.isascii() or not path.isprintable() or " " in path or "#" in path:
+            raise bad_setting(f"{place} is not a path", hint='it starts with "/" and is percent-encoded where needed')
+
+
+def _check_key_use(key: KeyTable | None, templates: tuple[Template, ...]) -> None:
+    used = any("key" in template.names for template in templates)
+    if key is None and used:
+        raise bad_setting(
+            "the templates use {key}, but there is no [provider.key]", hint="add the table with retention"
+        )
+    if key is not None and key.header is None and not used:
+        raise bad_setting(
+            "[provider.key] does not say where the key travels", hint='add header = "...", or use {key} in the body'
+        )
+    if key is not None and key.header is not None and TOKEN.fullmatch(key.header) is None:
+        raise bad_setting(f"[provider.key] header {key.header!r} is not a header's name", hint="check its name")
+
+
+def _body(call: CallTable, names: Names) -> Body:
+    if call.json is not None and call.form is not None:
+        raise bad_setting("[provider.call] has both json and form", hint="a call has one body")
+    if call.json is not None:
+        return JsonBody(call.json, place="[provider.call] json", names=names)
+    if call.form is not None:
+        return FormBody(call.form, place="[provider.call] form", names=names)
+    return NoBody()
+
+
+def _declaration(
+    settings: HttpTable, operation: str, lookup: HttpLookup | None, executions: ExecutionReader
+) -> Declaration:
+    key = None
+    if settings.key is not None:
+        key = KeyDeclaration(
+            carrier=f"header {settings.key.header}" if settings.key.header else "the call's own fields",
+            format=KeyFormat(settings.key.format, settings.key.max_length),
+            retention_us=_retention_us(settings.key.retention),
+            stores_errors=settings.key.stores_errors,
+        )
+    default_us = MAX_EXECUTION_WITH_KEYS_US if key else MAX_EXECUTION_US
+    return Declaration(
+        kind="http",
+        operation=operation,
+        key=key,
+        lookup=lookup.declaration if lookup else None,
+        max_execution_us=default_us if settings.max_execution is None else int(settings.max_execution),
+        timeout_us=int(settings.timeout),
+        settles_later=executions.status.settles_later,
+        rate=settings.rate,
+        identity="read from the API" if settings.identity else ("from the configuration" if settings.account else ""),
+    )
+
+
+def _retention_us(text: str) -> int | None:
+    if text == "forever":
+        return None
+    try:
+        return duration_us(text)
+    except ValueError as error:
+        raise bad_setting(f"[provider.key] retention: {error}", hint='or "forever"') from error
+
+
+def _digest(settings: HttpTable, address: str) -> str:
+    """SHA-256 over what decides what a call does and what its answer means; of credentials only where they are."""
+    facts = {
+        "base_url": address,
+        "call": msgspec.to_builtins(settings.call),
+        "key": msgspec.to_builtins(settings.key),
+        "lookup": msgspec.to_builtins(settings.lookup, enc_hook=int),
+        "answers": msgspec.to_builtins(settings.answers),
+        "headers": {
+            name: "" if is_secret_header(name) or references(value) else value
+            for name, value in settings.headers.items()
+        },
+        "query": sorted(settings.query),
+        "account": settings.account,
+        "mode": settings.mode,
+    }
+    return hashlib.sha256(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)).hexdigest()

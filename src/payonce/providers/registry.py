@@ -1,0 +1,109 @@
+"""The kinds of providers there are: builds one from its table, and tells what each declares.
+
+Adapters are imported when they are asked for, so that a command that needs none starts fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, Final
+
+from payonce.core.errors import ConfigError
+from payonce.core.model import Declaration
+from payonce.providers.protocol import Provider
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a provider is built for.
+
+    ``columns`` are the input's columns, None where they are not known; ``mapped`` says for columns that [item] maps
+    which placeholder each is (``{"charge_id": "id"}``). ``environ`` is where credentials come from. ``function`` is
+    the operation of a Python caller. ``base`` is the folder that relative paths start from.
+    """
+
+    operation: str
+    batch: str
+    columns: Collection[str] | None = None
+    mapped: Mapping[str, str] = field(default_factory=dict)
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    concurrency: int = 64
+    base: str = "."
+    function: Callable[..., Any] | None = None
+
+
+Builder = Callable[[Mapping[str, Any], Wanted], Provider]
+Describer = Callable[[], Declaration]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind: where its code is, and what it is in a line. The module has ``build`` and ``describe``."""
+
+    module: str
+    summary: str
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "http": Kind("payonce.providers.registry_http", "any HTTP API, described in the batch file"),
+    "python": Kind("payonce.providers.registry_python", "a Python function, async or plain"),
+    "simulator": Kind("payonce.providers.registry_simulator", "the built-in provider, for trying things out"),
+}
+
+
+def build(
+    kind: str,
+    table: Mapping[str, Any],
+    *,
+    operation: str,
+    batch: str,
+    columns: Collection[str] | None = None,
+    environ: Mapping[str, str],
+    mapped: Mapping[str, str] | None = None,
+    concurrency: int = 64,
+    base: str = ".",
+    function: Callable[..., Any] | None = None,
+) -> Provider:
+    """The provider of a ``[provider]`` table, checked as far as it can be without sending anything.
+
+    Raises ConfigError: ``unknown_provider``, ``bad_setting``, ``literal_secret``, ``missing_variable``,
+    ``unknown_placeholder`` and others, each naming the setting and what is allowed; never a credential.
+    """
+    wanted = Wanted(
+        operation=operation,
+        batch=batch,
+        columns=columns,
+        mapped=mapped or {},
+        environ=environ,
+        concurrency=concurrency,
+        base=base,
+        function=function,
+    )
+    builder: Builder = _module(kind).build
+    return builder(table, wanted)
+
+
+def declarations() -> tuple[Declaration, ...]:
+    """What each kind declares, for ``payonce providers``; where settings decide, what they can make of it."""
+    return tuple(describe(kind) for kind in KINDS)
+
+
+def describe(kind: str) -> Declaration:
+    """What one kind declares. Raises ConfigError ``unknown_provider``."""
+    describer: Describer = _module(kind).describe
+    return describer()
+
+
+def _module(kind: str) -> Any:
+    found = KINDS.get(kind)
+    if found is None:
+        near = get_close_matches(kind, KINDS, n=1)
+        raise ConfigError(
+            f"there is no provider of kind {kind!r}",
+            code="unknown_provider",
+            hint=f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KINDS)}; any API works with http",
+        )
+    return importlib.import_module(found.module)

@@ -1,0 +1,138 @@
+"""The port to the network: sends one request once and says exactly what became of it.
+
+A transport never retries a request of which a byte may have left, follows no redirect, keeps no cookies and logs
+nothing. Whether something was sent is a fact, not a guess: the gate is asked at the place where the first byte is
+handed to the socket, and a fault is ``sent=False`` only where that place was never passed.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from payonce.core.model import Request
+from payonce.providers.protocol import Gate
+
+DEFAULT_ANSWER_LIMIT: Final = 8 * 1024 * 1024
+# A server closes idle connections after 5 s or more, most after 60 s; one that closes just as we send costs an item's
+# certainty, so ours are given up well before.
+IDLE_TIMEOUT_S: Final = 4.0
+
+
+@dataclass(slots=True)
+class Answer:
+    """A whole answer, whatever its status. ``truncated``: it was longer than the limit and cut there.
+
+    ``headers`` are as received; a transport may change nothing in them. Treat it as frozen: it is one only by
+    convention, since a frozen dataclass costs three times as much to make and one is made for every call.
+    """
+
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+    truncated: bool = False
+
+    def header(self, name: str) -> str | None:
+        """The first header of this name (case-insensitive), or None."""
+        wanted = name.lower().encode("latin-1")
+        for key, value in self.headers:
+            if key == wanted or key.lower() == wanted:
+                return value.decode("latin-1").strip()
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """No whole answer came. ``sent`` is False only where it is certain that no byte of the request left.
+
+    ``code`` is stable (see transport_errors); ``load``: the cause is load or a passing outage of the network.
+    ``status`` and ``body`` are what had been received of an answer that broke off, as evidence.
+    """
+
+    code: str
+    message: str
+    sent: bool = True
+    load: bool = False
+    status: int | None = None
+    body: bytes = b""
+
+
+# What a refusal of the gate looks like to a caller.
+GATE_CLOSED: Final = Fault("not_sent", "the call was held back before its first byte", sent=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TransportSettings:
+    """Where and how requests go. ``headers`` and ``query`` may hold credentials: they are added here, on the way out,
+    and appear in no Request, message or repr.
+
+    ``base_url`` has no trailing slash; request paths start with one. ``proxy`` is a URL or None. ``limit`` is the
+    number of connections, ``answer_limit`` in bytes after decoding.
+    """
+
+    base_url: str
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    query: str = field(default="", repr=False)
+    limit: int = 64
+    ca_file: str | None = None
+    verify_tls: bool = True
+    proxy: str | None = field(default=None, repr=False)
+    answer_limit: int = DEFAULT_ANSWER_LIMIT
+    idle_timeout_s: float = IDLE_TIMEOUT_S
+
+    def target(self, path: str) -> str:
+        """A request's path with the provider's own query added."""
+        if not self.query:
+            return path
+        return f"{path}{'&' if '?' in path else '?'}{self.query}"
+
+
+class Transport(Protocol):
+    """One provider's connections."""
+
+    async def open(self) -> None:
+        """Prepares; connects to nothing."""
+        ...
+
+    async def close(self) -> None:
+        """Closes all connections; requests in flight were awaited before."""
+        ...
+
+    async def send(self, request: Request, *, timeout_us: int, gate: Gate) -> Answer | Fault:
+        """Sends the request once and waits for the whole answer, ``timeout_us`` for everything together.
+
+        Raises nothing for what the network or the other side does. A cancelled call counts as may-have-been-sent.
+        """
+        ...
+
+
+def always_open() -> bool:
+    """The gate of reads: they may be sent at any time."""
+    return True
+
+
+def decoded(answer: Answer, limit: int) -> Answer:
+    """The answer with its content encoding (gzip, deflate) undone, cut at ``limit`` bytes.
+
+    An encoding that is not known, or a body that is not what its header says, is left as it is: it will not parse,
+    and what does not parse is never taken for a success.
+    """
+    encoding = answer.header("content-encoding")
+    if encoding is None or encoding.lower() not in ("gzip", "x-gzip", "deflate"):
+        return answer
+    try:
+        # 47: zlib and gzip headers are told apart by the decoder.
+        decoder = zlib.decompressobj(47)
+        body = decoder.decompress(answer.body, limit + 1)
+    except zlib.error:
+        return answer
+    whole = decoder.eof and len(body) <= limit
+    return Answer(answer.status, answer.headers, body[:limit], truncated=answer.truncated or not whole)
+
+
+def join(chunks: Iterable[bytes]) -> bytes:
+    """Chunks as one; most bodies are one chunk, which is passed on as it is."""
+    parts = tuple(chunks)
+    return parts[0] if len(parts) == 1 else b"".join(parts)

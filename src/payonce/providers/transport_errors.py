@@ -1,0 +1,139 @@
+"""Every error of the network libraries, placed: may the request have been sent, or surely not?
+
+A place in NOT_SENT is necessary, never sufficient: a fault counts as not sent only if, besides, no byte was handed to
+the socket (the cell of the call is unmarked). What is in neither table may have been sent. A test fails when a library
+gains a class that is not placed here, so that each is thought about once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import ssl
+from typing import Final
+
+import aiohttp
+from aiohttp import client_exceptions as http_errors
+
+from payonce.providers.transport import Fault
+
+# Raised while connecting, or before that: by name these come from the way to the server, not from the exchange.
+NOT_SENT: Final[dict[type[BaseException], str]] = {
+    http_errors.ClientConnectorError: "connect_failed",
+    http_errors.ClientConnectorDNSError: "dns_failed",
+    http_errors.ClientProxyConnectionError: "proxy_failed",
+    http_errors.ClientHttpProxyError: "proxy_failed",  # the proxy refused CONNECT; ours comes after it
+    http_errors.UnixClientConnectorError: "connect_failed",
+    http_errors.ClientSSLError: "tls_failed",
+    http_errors.ClientConnectorSSLError: "tls_failed",
+    http_errors.ClientConnectorCertificateError: "tls_failed",
+    http_errors.ServerFingerprintMismatch: "tls_failed",
+    http_errors.ConnectionTimeoutError: "connect_timeout",
+    http_errors.InvalidURL: "bad_address",
+    http_errors.InvalidUrlClientError: "bad_address",
+    http_errors.NonHttpUrlClientError: "bad_address",
+    socket.gaierror: "dns_failed",
+    socket.herror: "dns_failed",
+    ConnectionRefusedError: "connect_refused",
+    # These also end an exchange; then the cell is marked and the table is not asked.
+    TimeoutError: "connect_timeout",
+    ConnectionResetError: "connect_failed",
+    ConnectionAbortedError: "connect_failed",
+    BrokenPipeError: "connect_failed",
+    OSError: "connect_failed",
+    PermissionError: "connect_failed",  # EACCES and EPERM of connect(2): a local firewall
+    ssl.SSLError: "tls_failed",
+    ssl.SSLCertVerificationError: "tls_failed",
+    ssl.SSLEOFError: "tls_failed",
+    ssl.SSLSyscallError: "tls_failed",
+    ssl.SSLZeroReturnError: "tls_failed",
+}
+
+# Raised, or possibly raised, in an exchange: named so that a new class cannot slip by.
+MAY_HAVE_BEEN_SENT: Final[dict[type[BaseException], str]] = {
+    http_errors.ClientError: "network_error",
+    http_errors.ClientConnectionError: "reset",
+    http_errors.ClientConnectionResetError: "reset",
+    http_errors.ClientOSError: "reset",
+    http_errors.ServerConnectionError: "reset",
+    http_errors.ServerDisconnectedError: "closed",
+    http_errors.ServerTimeoutError: "timeout",
+    http_errors.SocketTimeoutError: "timeout",
+    http_errors.ClientPayloadError: "cut_short",
+    http_errors.ClientResponseError: "bad_answer",
+    http_errors.ContentTypeError: "bad_answer",
+    http_errors.TooManyRedirects: "bad_answer",
+    http_errors.RedirectClientError: "bad_answer",
+    http_errors.InvalidUrlRedirectClientError: "bad_answer",
+    http_errors.NonHttpUrlRedirectClientError: "bad_answer",
+    http_errors.WSServerHandshakeError: "bad_answer",
+    http_errors.WSMessageTypeError: "bad_answer",
+    http_errors.UploadAbortedError: "reset",
+    aiohttp.http_exceptions.HttpProcessingError: "bad_answer",
+    ConnectionError: "reset",
+    BlockingIOError: "network_error",
+    InterruptedError: "network_error",
+    ChildProcessError: "network_error",
+    FileExistsError: "network_error",
+    FileNotFoundError: "network_error",
+    IsADirectoryError: "network_error",
+    NotADirectoryError: "network_error",
+    ProcessLookupError: "network_error",
+    ssl.SSLWantReadError: "network_error",
+    ssl.SSLWantWriteError: "network_error",
+    asyncio.IncompleteReadError: "cut_short",
+    asyncio.LimitOverrunError: "bad_answer",
+    asyncio.InvalidStateError: "network_error",
+    asyncio.QueueEmpty: "network_error",
+    asyncio.QueueFull: "network_error",
+    asyncio.SendfileNotAvailableError: "network_error",
+    asyncio.BrokenBarrierError: "network_error",
+    asyncio.CancelledError: "cancelled",
+}
+
+# Errors of connecting that pass by themselves: they use up no attempt, like a refused connection (SPEC section 4).
+_PASSING: Final = frozenset(
+    {errno.ECONNREFUSED, errno.ETIMEDOUT, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}
+)
+# The same, once the request has been handed over.
+_WHEN_SENT: Final[dict[type[BaseException], str]] = {
+    TimeoutError: "timeout",
+    OSError: "reset",
+    ConnectionResetError: "reset",
+    ConnectionAbortedError: "reset",
+    BrokenPipeError: "reset",
+    ssl.SSLError: "reset",
+    ssl.SSLEOFError: "reset",
+    ssl.SSLSyscallError: "reset",
+    ssl.SSLZeroReturnError: "closed",
+}
+
+
+def fault_of(error: BaseException, *, sent: bool) -> Fault:
+    """An error as a fault. ``sent`` says whether the call's cell was marked: whether bytes were handed over.
+
+    Never sent only if both the mark and the error's place say so. The message names the error; it holds nothing that
+    the request held.
+    """
+    kind = type(error)
+    if sent or kind not in NOT_SENT:
+        code = _WHEN_SENT.get(kind) or MAY_HAVE_BEEN_SENT.get(kind) or NOT_SENT.get(kind, "network_error")
+        return Fault(code, _describe(error), sent=True)
+    code = NOT_SENT[kind]
+    cause = getattr(error, "os_error", error)
+    number = getattr(cause, "errno", None)
+    if number == errno.ECONNREFUSED or isinstance(cause, ConnectionRefusedError):
+        code = "connect_refused" if code != "proxy_failed" else code
+    passing = code in ("connect_refused", "connect_timeout") or number in _PASSING or _is_passing_dns(cause)
+    return Fault(code, _describe(error), sent=False, load=passing)
+
+
+def _is_passing_dns(cause: BaseException) -> bool:
+    """Whether the name server did not answer, rather than answering that there is no such name."""
+    return isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN
+
+
+def _describe(error: BaseException) -> str:
+    text = str(getattr(error, "os_error", error)) or "no further detail"
+    return f"{type(error).__name__}: {text[:300]}"
