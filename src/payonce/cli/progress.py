@@ -63,7 +63,7 @@ class Progress:
         self._live: Live | None = None
         self._meter = Meter()
         self._shown_s = 0.0
-        self._last: Status | None = None
+        self.last: Status | None = None
         self._terminal = sys.stderr.isatty()
 
     def __enter__(self) -> Progress:
@@ -73,8 +73,8 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._live is not None:
-            if self._last is not None:
-                self._draw(self._last)
+            if self.last is not None:
+                self._draw(self.last)
             self._live.stop()
             self._live = None
 
@@ -83,7 +83,7 @@ class Progress:
         if self._silent:
             return
         now = time.monotonic()
-        self._last = status
+        self.last = status
         done = sum(status.count(state) for state in ItemState if not state.is_open)
         self._meter.add(at_s=now, done=done)
         if now - self._shown_s < (_DRAW_EVERY_S if self._terminal else _PLAIN_EVERY_S):

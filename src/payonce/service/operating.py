@@ -33,16 +33,15 @@ class Operator:
     def pause(self, batch: str, *, reason: str | None) -> Batch:
         """No new call from now on; calls in flight are awaited. Raises UsageError where the batch is over."""
         find_batch(self.ledger, batch)
-        return self.ledger.control(batch, Control(BatchCommand.PAUSE, reason=reason, hold=True), actor=self.actor)
+        return self.ledger.control(batch, Control(BatchCommand.PAUSE, reason=reason), actor=self.actor)
 
     def resume(self, batch: str, *, reason: str | None) -> Batch:
         """A paused or stopped batch may run again; a running process goes on, otherwise the next start does.
 
-        Raises UsageError without a reason where the batch was stopped by the provider, a budget or a tripwire: a
-        person has to say what has changed.
+        Raises UsageError without a reason where the stop holds: a person has to say what was found out.
         """
         found = find_batch(self.ledger, batch)
-        if found.state is BatchState.STOPPED and not reason:
+        if found.state is BatchState.STOPPED and not reason and found.held:
             raise UsageError(
                 f"batch {batch!r} was stopped: {found.reason or found.reason_code or 'no reason recorded'}",
                 code="reason_needed",
@@ -101,18 +100,18 @@ class Operator:
         return chosen
 
     def _retry(self, batch: str, item: Item, reason: str) -> Item:
-        # An attempt may have used the key; under a new one the provider cannot answer from what it remembers.
-        generation = item.generation + 1 if item.attempts else item.generation
-        self._operate(batch, item, Change(item.n, ItemEvent.RETRY, generation=generation), reason=reason)
+        # The ledger gives a new generation where the key was used: under the old one the provider could answer from
+        # what it remembers.
+        self._operate(batch, item, Change(item.n, ItemEvent.RETRY), reason=reason)
         return find_item(self.ledger, batch, item.id)
 
     def _operate(self, batch: str, item: Item, change: Change, *, reason: str) -> None:
         landed = self.ledger.operate(batch, item.id, [change], actor=self.actor, reason=reason)
         if landed is not Landed.LANDED:
             raise UsageError(
-                f"item {item.id!r} changed meanwhile; nothing was written ({landed})",
+                f"item {item.id!r} changed meanwhile or belongs to a running process; nothing was written ({landed})",
                 code="item_moved",
-                hint=f"look again: payonce show {batch} {item.id}",
+                hint=f"look again: payonce show {batch} {item.id}; if a process works on it, end that one first",
             )
 
 

@@ -1,0 +1,116 @@
+"""The command that runs or resumes a batch: the only one a crash needs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from payonce.cli.common import Common, command
+from payonce.cli.plan import show_plan
+from payonce.cli.progress import Progress
+from payonce.cli.screen import Screen
+from payonce.cli.summary import outcome_json, show_outcome
+from payonce.core.errors import InputError
+from payonce.core.model import Status
+from payonce.engine.run import RunOutcome
+from payonce.service import batchfile, inspecting, planning, running
+from payonce.service.batchfile import BatchFile
+from payonce.service.opening import ledger_url, opened
+
+_MOST_LISTED = 20
+
+
+@command("run")
+@click.argument("batch_file", metavar="BATCH.toml", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before a new batch is sealed and sent.")
+@click.option("--check", is_flag=True, help="Before a new batch is sealed, read each target at the provider.")
+@click.option("--skip-bad-rows", is_flag=True, help="Seal the rows without problems and list the others.")
+@click.pass_obj
+def run(common: Common, batch_file: Path, yes: bool, check: bool, skip_bad_rows: bool) -> int:
+    """Run or resume BATCH.toml. Whatever ended the last run, the same command goes on with it.
+
+    A batch that is not sealed yet is planned first; on a terminal the plan is shown and you are asked.
+    """
+    screen = Screen(common)
+    file = batchfile.load(batch_file)
+    url = ledger_url(common.ledger, file.ledger)
+    options = planning.Options(check=check, skip_bad_rows=skip_bad_rows, environ=os.environ)
+    _plan(screen, file, url, options, ask=not yes)
+    with Progress(common) as progress:
+        task = running.RunPlan(
+            ledger=url,
+            batch=file.id,
+            limits=file.limits,
+            provider=lambda: planning.provider_of(file, url, environ=os.environ),
+            progress=progress,
+        )
+        common.sending = True
+        outcome = running.run_sealed(task)
+        common.sending = False
+    _tell(screen, Ended(file.id, str(batch_file), url, outcome, progress.last))
+    return outcome.exit_code
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run that has ended: its outcome, and the last counts seen where the ledger could not give them any more."""
+
+    batch: str
+    file: str
+    ledger: str
+    outcome: RunOutcome
+    last: Status | None
+
+    @property
+    def status(self) -> Status | None:
+        """The counts at the end, or the last ones seen."""
+        return self.outcome.status or self.last
+
+
+def _plan(screen: Screen, file: BatchFile, url: str, options: planning.Options, *, ask: bool) -> None:
+    """Seals the batch if need be. Raises InputError where it cannot be sealed; click.Abort where the person says no."""
+    with opened(url, create=True) as ledger:
+        prepared = asyncio.run(planning.prepare(file, ledger, options))
+        report = prepared.report
+        if not report.sealed and prepared.can_seal and ask and screen.interactive:
+            show_plan(screen, report)
+            click.confirm("seal and send this batch?", abort=True, err=True)
+        sealed = prepared.seal(ledger)
+    if not sealed.sealed:
+        raise InputError(
+            f"batch {file.id} cannot be sealed: {sealed.problem_count + len(sealed.checks)} problems; nothing was sent",
+            problems=(*sealed.problems, *sealed.checks),
+            hint="put them right and run the command again",
+        )
+    for warning in sealed.warnings:
+        screen.warn(warning)
+    screen.note(f"{file.id}: {sealed.left} of {sealed.items} items to do. {sealed.guarantee}")
+
+
+def _tell(screen: Screen, ended: Ended) -> None:
+    unknown = _unknown(ended)
+    if screen.common.json:
+        screen.document(outcome_json(ended.outcome, batch=ended.batch, status=ended.status, unknown=unknown))
+    else:
+        show_outcome(screen, ended.outcome, batch=ended.batch, file=ended.file, status=ended.status, unknown=unknown)
+
+
+def _unknown(ended: Ended) -> list[dict[str, Any]]:
+    """The first unknown items, read from the ledger; none where it cannot be read, which has been said by then."""
+    from payonce.core.errors import PayonceError
+    from payonce.core.states import ItemState
+    from payonce.service.report import item_json
+
+    if ended.status is None or not ended.status.count(ItemState.UNKNOWN):
+        return []
+    try:
+        with opened(ended.ledger, read_only=True) as ledger:
+            found = inspecting.items(ledger, ended.batch, states=[ItemState.UNKNOWN], limit=_MOST_LISTED)
+            return [item_json(item) for item in found]
+    except PayonceError:
+        return []
