@@ -29,8 +29,8 @@ def full_jitter_us(attempt: int, *, rand: float, base_us: int = BASE_US, cap_us:
 class Pace:
     """The calls per 1,000 s that the provider was found to take, or None while nothing was refused.
 
-    Cut to a little under the accepted rate at a 429, then raised by a twentieth for every second without one: it finds
-    the provider's limit and stays just under it.
+    Cut to a little under the accepted rate where calls meet 429s, then raised by a twentieth for every second without
+    one: it finds the provider's limit and stays just under it.
     """
 
     per_ks: int | None = None

@@ -72,7 +72,7 @@ class Caller:
         if session.intents_wait_for_call:
             async with self.calls:
                 if await self._intend(item, ItemEvent.INTENT, key, request, new_key=True):
-                    await session.pacer.guard()
+                    await session.pacer.guard(session.send_by[item.n])
                     reply = await self._send(item, key, request)
                 else:
                     return
@@ -80,7 +80,7 @@ class Caller:
             if not await self._intend(item, ItemEvent.INTENT, key, request, new_key=True):
                 return
             async with self.calls:
-                await session.pacer.guard()
+                await session.pacer.guard(session.send_by[item.n])
                 reply = await self._send(item, key, request)
         await self._after(item, key, reply, resend=False)
 
@@ -146,7 +146,7 @@ class Caller:
     async def _after(self, item: Item, key: str | None, reply: Reply, *, resend: bool) -> None:
         session = self.session
         outcome = reply.outcome
-        limited = reply.status == 429
+        limited = _is_rate(reply)
         if reply.sent and not limited:
             session.pacer.accepted()
             session.heard()
@@ -283,7 +283,7 @@ class Caller:
         request = self.session.provider.prepare(item, key=key, step=item.step)
         if await self._intend(item, ItemEvent.RESEND, key, request, new_key=True):
             async with self.calls:
-                await self.session.pacer.guard()
+                await self.session.pacer.guard(self.session.send_by[item.n])
                 reply = await self._send(item, key, request)
             await self._after_step(item, key, reply)
 
@@ -293,7 +293,7 @@ class Caller:
         if isinstance(verdict, NotExecuted) or (isinstance(verdict, Stop) and not verdict.executed):
             stop = StopBatch(verdict.code, verdict.message) if isinstance(verdict, Stop) else None
             doubt = Doubt(verdict.code, verdict.message, load=isinstance(verdict, Stop) or verdict.load, spends=False)
-            wait = self._wait(item, doubt, is_rate=reply.status == 429)
+            wait = self._wait(item, doubt, is_rate=_is_rate(reply))
             await self._record(item, doubt, evidence_of_reply(reply), wait_us=wait, stop=stop)
             return
         await self._after(item, key, reply, resend=False)
@@ -306,7 +306,7 @@ class Caller:
         hit("before_resend")
         if await self._intend(item, ItemEvent.RESEND, intent.key, request, new_key=False):
             async with self.calls:
-                await self.session.pacer.guard()
+                await self.session.pacer.guard(self.session.send_by[item.n])
                 reply = await self._send(item, intent.key, request)
             await self._after(item, intent.key, reply, resend=True)
 
@@ -374,3 +374,10 @@ class Caller:
                 for e in sighting.extra
             )
         await self._record(item, verdict, data, stop=stop, lookups=1, findings=findings)
+
+
+def _is_rate(reply: Reply) -> bool:
+    """Whether an answer speaks of the provider's rate limit."""
+    if reply.status is not None:
+        return reply.status == 429
+    return isinstance(reply.outcome, NotExecuted) and reply.outcome.code == "rate_limited"

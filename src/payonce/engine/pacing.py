@@ -59,6 +59,46 @@ class Spacing:
 
 
 @dataclass(slots=True)
+class Window:
+    """The answers of the last second: how many calls were taken, how many met a 429."""
+
+    _taken: deque[int] = field(default_factory=lambda: deque(maxlen=50_000))
+    _limited: deque[int] = field(default_factory=lambda: deque(maxlen=50_000))
+
+    def took(self, now_us: int) -> None:
+        """A call was taken."""
+        self._taken.append(now_us)
+
+    def refused(self, now_us: int) -> None:
+        """A call met a 429."""
+        self._limited.append(now_us)
+
+    def limited(self, now_us: int) -> int:
+        """How many 429s there were in the last second."""
+        return _recent(self._limited, now_us)
+
+    def is_limit(self, now_us: int) -> bool:
+        """Whether the 429s are a limit and not stray ones: a fifth of the calls or more, and more than a handful unless
+        nothing at all is taken."""
+        limited, taken = self.limited(now_us), _recent(self._taken, now_us)
+        return limited * 4 >= taken and (limited >= 5 or not taken)
+
+    def taken_per_s(self, now_us: int) -> int:
+        """Calls taken a second, measured over what there is of the last one, at least a tenth of it."""
+        count = _recent(self._taken, now_us)
+        if not count:
+            return 0
+        span = min(max(now_us - self._taken[0], SECOND_US // 10), SECOND_US)
+        return count * SECOND_US // span
+
+
+def _recent(times: deque[int], now_us: int) -> int:
+    while times and times[0] < now_us - SECOND_US:
+        times.popleft()
+    return len(times)
+
+
+@dataclass(slots=True)
 class Pacer:
     """Lets calls go at the right time. One per process and batch."""
 
@@ -73,7 +113,7 @@ class Pacer:
     slow_until_us: int = 0
     _slots: deque[int] = field(default_factory=deque)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _taken: deque[int] = field(default_factory=lambda: deque(maxlen=20_000))
+    _window: Window = field(default_factory=Window)
     _turns: Spacing = field(default_factory=Spacing)
     _sends: Spacing = field(default_factory=Spacing)
     _waiting: set[asyncio.Task[object]] = field(default_factory=set)
@@ -117,43 +157,54 @@ class Pacer:
                 self._slots.extend(await self.ledger.slots(self.worker, count=max(1, min(rate // 10_000, 1000))))
             return self._slots.popleft()
 
-    async def guard(self) -> None:
+    async def guard(self, send_by_us: int) -> None:
         """The last spacing before a call leaves: a stall of the disk may gather calls that had their turns, and they
-        must not go out as one burst."""
+        must not go out as one burst. A wait of the whole batch is waited for here if it ends before ``send_by_us``."""
+        if self.time.now_us() < self.slow_until_us < send_by_us:
+            await self.time.sleep_until(self.slow_until_us)
         await self._sends.wait(self.effective_per_ks, self.time)
 
     def accepted(self) -> None:
         """The provider took a call: it answered with anything but a 429."""
         now = self.time.now_us()
-        self._taken.append(now)
+        self._window.took(now)
         self._bursts = 0
-        if self.pace.per_ks is not None:
+        if self.pace.per_ks is not None and not self._window.limited(now):
             self.pace = self.pace.grow(now_us=now)
 
     def refused(self, *, retry_after_us: int | None, is_rate: bool) -> int:
-        """A 429, or a connection that was refused: the whole batch slows down. Returns the wait in microseconds."""
+        """A 429, or a connection that was refused. Returns the wait for its item in microseconds.
+
+        The whole batch waits as well where the provider says how long, where it cannot be reached, or where 429s are
+        more than a stray one among many calls; then the pace is cut to what was taken.
+        """
         now = self.time.now_us()
+        if retry_after_us is not None:
+            wait = min(retry_after_us, LONGEST_WAIT_US)
+            self.slow_until_us = max(self.slow_until_us, now + wait)
         if is_rate:
-            before = self.pace
-            self.pace = self.pace.cut(accepted_per_s=self._accepted_per_s(now) * (1 + self.worker.others), now_us=now)
-            if self.pace is not before:
-                self._bursts += 1
-                self._slots.clear()
+            self._window.refused(now)
+            if self._window.is_limit(now):
+                self._cut(now)
+            elif retry_after_us is None:
+                return full_jitter_us(1, rand=self.clock.rand())
         else:
             self._bursts += 1
         if retry_after_us is not None:
-            wait = min(retry_after_us, LONGEST_WAIT_US)
-        else:
-            cap = SECOND_US if is_rate else 5 * SECOND_US
-            wait = full_jitter_us(min(self._bursts, 8), rand=self.clock.rand(), base_us=SECOND_US // 10, cap_us=cap)
-        if now + wait > self.slow_until_us and (retry_after_us is not None or self.slow_until_us <= now):
+            return wait
+        cap = SECOND_US if is_rate else 5 * SECOND_US
+        wait = full_jitter_us(min(self._bursts, 8), rand=self.clock.rand(), base_us=SECOND_US // 10, cap_us=cap)
+        if self.slow_until_us <= now:
             self.slow_until_us = now + wait
         return wait
 
-    def _accepted_per_s(self, now_us: int) -> int:
-        while self._taken and self._taken[0] < now_us - SECOND_US:
-            self._taken.popleft()
-        return len(self._taken)
+    def _cut(self, now_us: int) -> None:
+        before = self.pace
+        accepted = self._window.taken_per_s(now_us) * (1 + self.worker.others)
+        self.pace = before.cut(accepted_per_s=accepted, now_us=now_us)
+        if self.pace is not before:
+            self._bursts += 1
+            self._slots.clear()
 
     async def publish(self) -> None:
         """Writes what was learned to the ledger, at most every two seconds."""
