@@ -21,7 +21,7 @@ _UNIT_US: Final[dict[str, int]] = {
     "h": 3_600_000_000,
     "d": 86_400_000_000,
 }
-_DURATION: Final = re.compile(r"(\d{1,9})(?:\.(\d{1,6}))? ?(us|ms|s|m|h|d)", re.ASCII)
+_DURATION: Final = re.compile(r"(\d{1,18})(?:\.(\d{1,6}))? ?(us|ms|s|m|h|d)", re.ASCII)
 _DURATION_FORM: Final = 'expected a duration with its unit in quotes, such as "500ms", "10s", "24h" or "45d"'
 _UNKNOWN: Final = re.compile(r"^Object contains unknown field `(.*)`$", re.DOTALL)
 _MISSING: Final = re.compile(r"^Object missing required field `(.*)`$", re.DOTALL)
