@@ -26,7 +26,7 @@ def test_a_charge_gives_back_no_more_than_it_took() -> None:
 
 
 def test_a_disputed_charge_is_refused() -> None:
-    """A dispute opened between two calls is met by the second (S32)."""
+    """A dispute opened between two calls is met by the second."""
     far = Far()
     assert answered(far.refund())[0] == 200
     assert admin(far, "/_sim/charges", id="ch_r1", amount=9000, disputed=True) == 200
@@ -44,7 +44,7 @@ def test_a_charge_and_its_payment_intent_are_one_target() -> None:
 
 
 def test_the_same_amount_within_the_window_is_refused() -> None:
-    """Another amount passes, and so does the same one after the window (S25)."""
+    """Another amount passes, and so does the same one after the window."""
     far = Far(same_amount_window="24h")
     assert answered(far.refund("a", charge="ch_1", amount=500))[0] == 200
     assert code_of(far.refund("b", charge="ch_1", amount=500)) == (400, "duplicate_transaction")
@@ -160,7 +160,7 @@ def test_lists_filter_by_time() -> None:
 
 
 def test_the_statement_has_a_row_for_every_execution_and_return() -> None:
-    """Money that came back is a second row with the same id; the amounts add up to what is still out (S27)."""
+    """Money that came back is a second row with the same id; the amounts add up to what is still out."""
     far = Far()
     first = answered(far.refund("a", key="k1"))[1]
     far.refund("b", amount=700)
@@ -178,7 +178,7 @@ def test_the_statement_has_a_row_for_every_execution_and_return() -> None:
 
 
 def test_settlement_takes_its_time() -> None:
-    """pending first, succeeded after settles_after (S28)."""
+    """pending first, succeeded after settles_after."""
     far = Far(settles_after="1s")
     made = answered(far.refund())[1]
     far.pass_ms(1_000)

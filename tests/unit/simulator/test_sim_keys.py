@@ -70,7 +70,7 @@ def test_a_long_key_is_cut_silently() -> None:
 
 
 def test_a_key_whose_first_call_still_runs_is_in_use() -> None:
-    """409 until the slow execution is done, then the replay (S22)."""
+    """409 until the slow execution is done, then the replay."""
     far = Far(script={"r1": ["slow:8s"]})
     first = far.refund(key="k")
     for _ in range(2):
@@ -93,7 +93,7 @@ def test_a_key_is_in_use_during_the_latency() -> None:
 
 @pytest.mark.parametrize("fault", ["error_500_before", "error_500_after", "refuse:card_declined", "refuse:any"])
 def test_a_stored_error_is_replayed(fault: str) -> None:
-    """500, 402 and a coded 400 are remembered: the key is burnt (S23)."""
+    """500, 402 and a coded 400 are remembered: the key is burnt."""
     far = Far(script={"r1": [fault]})
     first, again = answered(far.refund(key="k")), answered(far.refund(key="k"))
     assert first[0] in (400, 402, 500)
@@ -142,7 +142,7 @@ def test_errors_may_free_the_key() -> None:
     [("silent_after", Silence), ("reset_after", Abort), ("close_after", Close), ("cut_after", Answer)],
 )
 def test_a_lost_answer_is_replayed(fault: str, plan: type) -> None:
-    """Executed, the answer lost, replayed under the key; a replayed answer can be lost as well (S01)."""
+    """Executed, the answer lost, replayed under the key; a replayed answer can be lost as well."""
     far = Far(script={"r1": [fault, fault, "replay"]})
     assert isinstance(far.refund(key="k"), plan)
     assert isinstance(far.refund(key="k"), plan)

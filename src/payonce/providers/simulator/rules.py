@@ -57,7 +57,7 @@ def execute(
     return Effect(
         id=store.unused_id(_PREFIX[request.operation], seed=seed),
         operation=request.operation,
-        ref=request.ref or detail.pop("invoice_ref", None),
+        ref=request.ref or detail.get("invoice_ref"),
         key=request.key,
         target=request.target,
         amount_minor=amount,

@@ -15,15 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import orjson
-
-from payonce.providers.simulator import admin, keyring, rules, spoil
+from payonce.providers.simulator import admin, keyring, spoil
 from payonce.providers.simulator.behaviours import Account, Config
 from payonce.providers.simulator.choose import Chooser
+from payonce.providers.simulator.execution import execute
 from payonce.providers.simulator.faults import DELAYED, Fault, Kind
 from payonce.providers.simulator.journal import Journal
 from payonce.providers.simulator.limiter import Limiter
-from payonce.providers.simulator.objects import effect_object
 from payonce.providers.simulator.plan import Abort, Answer, Call, Close, Plan, Reply, Wait
 from payonce.providers.simulator.reads import View, read
 from payonce.providers.simulator.requests import Request, bearer, error, parse_request
@@ -256,39 +254,14 @@ class World:
         work: Scheduled | None = None,
     ) -> Reply:
         """Executes or refuses; effect and key become true together. Returns the answer as it was composed."""
-        refusal = spoil.instead_of_executing(fault)
-        outcome = refusal or self._outcome(request, fault, at=at)
-        effect = outcome if isinstance(outcome, Effect) else None
-        given, true_answer = (outcome, None) if isinstance(outcome, Reply) else self._answers(outcome, fault, at=at)
+        config = self._config
+        outcome = execute(request, fault, store=self._store, config=config, seed=self._seed, at=at)
         entry = None
-        if work is None or not work.keeps_answer:
-            kept = keyring.remembered(given, true_answer=true_answer, config=self._config)
-            if kept is not None:
-                entry = keyring.entry_of(
-                    request, config=self._config, arrived_us=arrived_us, ready_at=ready_at, reply=kept
-                )
-        if effect is not None or entry is not None or work is not None:
-            self.commit(Transaction(effect=effect, key=entry, finished=None if work is None else work.number))
-        return given
-
-    def _outcome(self, request: Request, fault: Fault | None, *, at: int) -> Effect | Reply:
-        kind = fault.kind if fault is not None else Kind.OK
-        delta = fault.delta if fault is not None else 0
-        return rules.execute(
-            request,
-            store=self._store,
-            config=self._config,
-            seed=self._seed,
-            at=at,
-            delta=delta if kind is Kind.OTHER_AMOUNT else 0,
-            credit_delta=delta if kind is Kind.WRONG_CREDIT else 0,
-        )
-
-    def _answers(self, effect: Effect, fault: Fault | None, *, at: int) -> tuple[Reply, Reply]:
-        """The answer as given and the true one."""
-        shown = effect_object(effect, store=self._store, config=self._config, now=at)
-        if effect.operation in ("invoice_finalize", "invoice_pay"):
-            # The step is not in the books yet, and its answer shows the invoice after it.
-            shown["status"] = "paid" if effect.operation == "invoice_pay" else "open"
-        true_answer = Reply(200, orjson.dumps(shown))
-        return spoil.given_answer(true_answer, fault=fault), true_answer
+        if outcome.remembered is not None and (work is None or not work.keeps_answer):
+            entry = keyring.entry_of(
+                request, config=config, arrived_us=arrived_us, ready_at=ready_at, reply=outcome.remembered
+            )
+        if outcome.effect is not None or entry is not None or work is not None:
+            finished = None if work is None else work.number
+            self.commit(Transaction(effect=outcome.effect, key=entry, finished=finished))
+        return outcome.given
