@@ -33,7 +33,8 @@ def read_limits(raw: Mapping[str, Any], faults: Faults) -> tuple[Limits | None, 
     reader = Reader("limits", faults)
     lease_us = reader.duration("lease", table.lease, at_least=_SHORTEST_LEASE_US)
     lease_us, capped_us, warnings = fit_lease(lease_us=lease_us, timeout_us=timeout_us)
-    if capped_us is not None:
+    # A Python operation states its timeout where it is declared; for it the engine lengthens the lease if need be.
+    if capped_us is not None and provider.get("kind") != "python":
         provider["timeout"] = f"{capped_us // 1000}ms"
     grace_us = reader.duration("grace", table.grace)
     limits = Limits(
