@@ -59,7 +59,7 @@ class Provider:
 
     def executed(self) -> Counter[str]:
         """How often each item was truly executed, by its own reference."""
-        return Counter(e["reference"] for e in self.get("/_sim/effects"))
+        return Counter(e["ref"] for e in self.get("/_sim/effects"))
 
     def close(self) -> None:
         """Ends the process."""
@@ -122,7 +122,9 @@ class Job:
         return (
             f'[batch]\nid = "{self.name}"\noperation = "refund"\ninput = "input.csv"\n'
             '[item]\nid = "id"\ntarget = "charge"\namount = "amount"\ncurrency = "currency"\n'
-            "[limits]\n" + "".join(f"{k} = {toml(v)}\n" for k, v in limits.items()) + f'[ledger]\nurl = "{self.ledger}"\n'
+            "[limits]\n"
+            + "".join(f"{k} = {toml(v)}\n" for k, v in limits.items())
+            + f'[ledger]\nurl = "{self.ledger}"\n'
             f'[provider]\nkind = "http"\nbase_url = "{self.url}"\naccount = "acct_sim"\n'
             f'headers = {{Authorization = "Bearer ${{SIM_TOKEN}}"}}\ntimeout = "{self.timeout}"\n'
             f'max_execution = "{self.max_execution}"\n'
@@ -131,7 +133,7 @@ class Job:
             'metadata = {ref = "{id}"}}\nreference = "id"\nbilled = "amount"\nbilled_currency = "currency"\n'
             + (key if self.keys else "")
             + (lookup if self.lookup else "")
-            + '[[provider.answers]]\nstatus = 400\nwhen = "error.code == \'charge_already_refunded\'"\n'
+            + "[[provider.answers]]\nstatus = 400\nwhen = \"error.code == 'charge_already_refunded'\"\n"
             'outcome = "already_done"\n'
             '[[provider.answers]]\nstatus = 402\noutcome = "refused"\ncode = "error.code"\n'
         )
