@@ -10,7 +10,6 @@ import pytest
 from simfar import T0
 
 from payonce.providers.simulator import Answer, Call, JournalError, World, open_world, parse
-from payonce.providers.simulator.journal import FileJournal
 
 
 class Process:
@@ -29,9 +28,7 @@ class Process:
 
     def kill(self) -> None:
         """The kernel closes the file; nothing else is written."""
-        journal = self.world._journal
-        assert isinstance(journal, FileJournal)
-        journal.close()
+        self.world.close()
 
 
 def test_effects_and_keys_are_there_after_a_kill(tmp_path: Path) -> None:

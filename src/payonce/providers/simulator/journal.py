@@ -39,6 +39,9 @@ class Journal(Protocol):
     def clear(self) -> None:
         """Forgets everything."""
 
+    def close(self) -> None:
+        """Lets others have it."""
+
 
 class FileJournal:
     """A journal in a file of JSON lines. Raises JournalError where another process has the file open."""

@@ -24,4 +24,8 @@ def open_world(config: Config, *, clock: Callable[[], int] = wall_clock_us) -> W
     if config.state is None:
         return World(config, clock=clock, seed=config.seed)
     journal = FileJournal(Path(config.state))
-    return World(config, clock=clock, seed=config.seed, journal=journal, history=journal.read())
+    try:
+        return World(config, clock=clock, seed=config.seed, journal=journal, history=journal.read())
+    except BaseException:
+        journal.close()
+        raise

@@ -61,8 +61,9 @@ class Server:
         await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """Ends the server and every connection. The books stay readable through `world`."""
+        """Ends the server and every connection, and gives the state file back. The books stay readable."""
         await self.refuse_connections()
+        self.world.close()
 
 
 async def start(config: Config, host: str = "127.0.0.1", port: int = 0, *, allow_remote: bool = False) -> Server:
