@@ -9,6 +9,7 @@ from payonce.core.model import Declaration
 from payonce.providers.http import HttpProvider
 from payonce.providers.http_config import configure
 from payonce.providers.registry import Wanted
+from payonce.providers.settings_values import bad_setting
 from payonce.providers.transport import Transport, TransportSettings
 
 
@@ -33,10 +34,19 @@ def build(table: Mapping[str, Any], wanted: Wanted) -> HttpProvider:
 
 
 def make_transport(settings: TransportSettings, *, name: str = "auto") -> Transport:
-    """The transport of this name. ``auto``: see docs/decisions/0003-transport.md."""
-    from payonce.providers.transport_aiohttp import AiohttpTransport
+    """The transport of this name. ``auto``: the direct one, and aiohttp's where a proxy is in the way (see
+    docs/decisions/0003-transport.md). Raises ConfigError where the direct one is asked for and there is a proxy."""
+    if name == "direct" and settings.proxy is not None:
+        raise bad_setting(
+            '[provider] transport = "direct" knows no proxies', hint='leave transport out, or set proxy = "none"'
+        )
+    if name == "aiohttp" or settings.proxy is not None:
+        from payonce.providers.transport_aiohttp import AiohttpTransport
 
-    return AiohttpTransport(settings)
+        return AiohttpTransport(settings)
+    from payonce.providers.transport_direct import DirectTransport
+
+    return DirectTransport(settings)
 
 
 def describe() -> Declaration:

@@ -7,9 +7,11 @@ handed to the socket, and a fault is ``sent=False`` only where that place was ne
 
 from __future__ import annotations
 
+import ssl
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from importlib import metadata
 from typing import Final, Protocol
 
 from payonce.core.model import Request
@@ -111,6 +113,32 @@ class Transport(Protocol):
 def always_open() -> bool:
     """The gate of reads: they may be sent at any time."""
     return True
+
+
+def default_headers(settings: TransportSettings) -> tuple[tuple[str, str], ...]:
+    """The headers of every request: the settings' own, and what they leave out.
+
+    Identity is asked for: answers are small, and a compressed one that breaks off tells less.
+    """
+    stated = {name.lower() for name, _ in settings.headers}
+    usual = (("Accept", "*/*"), ("Accept-Encoding", "identity"), ("User-Agent", f"payonce/{_version()}"))
+    return (*settings.headers, *((name, value) for name, value in usual if name.lower() not in stated))
+
+
+def _version() -> str:
+    try:
+        return metadata.version("payonce")
+    except metadata.PackageNotFoundError:  # run from a copy of the sources
+        return "dev"
+
+
+def tls_context(settings: TransportSettings) -> ssl.SSLContext:
+    """TLS with the system's authorities, or only those of ``ca_file``; unverified for loopback tests alone."""
+    context = ssl.create_default_context(cafile=settings.ca_file)
+    if not settings.verify_tls:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def decoded(answer: Answer, limit: int) -> Answer:

@@ -7,7 +7,6 @@ cell, marked where the request is handed over, and a marked cell refuses a secon
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Final
@@ -19,7 +18,16 @@ from yarl import URL
 
 from payonce.core.model import Request
 from payonce.providers.protocol import Gate
-from payonce.providers.transport import GATE_CLOSED, Answer, Fault, TransportSettings, decoded, join
+from payonce.providers.transport import (
+    GATE_CLOSED,
+    Answer,
+    Fault,
+    TransportSettings,
+    decoded,
+    default_headers,
+    join,
+    tls_context,
+)
 from payonce.providers.transport_errors import fault_of
 
 # How often a connection found dead before anything was handed to it is replaced by another.
@@ -89,7 +97,7 @@ class AiohttpTransport:
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             request_class=_GatedRequest,
-            headers={"Accept-Encoding": "identity", **dict(settings.headers)},
+            headers=default_headers(settings),
             auto_decompress=False,
             # Reading proxies and .netrc from the environment costs two thread hops a call; settings did it once.
             trust_env=False,
@@ -159,12 +167,3 @@ class AiohttpTransport:
             code = "timeout" if fault.code == "timeout" else "cut_short"
             return Fault(code, fault.message, status=response.status, body=join(chunks)[:limit])
         return decoded(Answer(response.status, response.raw_headers, join(chunks)), limit)
-
-
-def tls_context(settings: TransportSettings) -> ssl.SSLContext:
-    """TLS with the system's authorities, or only those of ``ca_file``; unverified for loopback tests alone."""
-    context = ssl.create_default_context(cafile=settings.ca_file)
-    if not settings.verify_tls:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context

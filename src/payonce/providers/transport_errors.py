@@ -94,7 +94,19 @@ MAY_HAVE_BEEN_SENT: Final[dict[type[BaseException], str]] = {
 
 # Errors of connecting that pass by themselves: they use up no attempt, like a refused connection (SPEC section 4).
 _PASSING: Final = frozenset(
-    {errno.ECONNREFUSED, errno.ETIMEDOUT, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}
+    {
+        errno.ECONNREFUSED,
+        errno.ETIMEDOUT,
+        errno.ENETUNREACH,
+        errno.EHOSTUNREACH,
+        errno.ENETDOWN,
+        errno.EHOSTDOWN,
+        # This machine has no descriptor, port or buffer left for another connection.
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.EADDRNOTAVAIL,
+        errno.ENOBUFS,
+    }
 )
 # The same, once the request has been handed over.
 _WHEN_SENT: Final[dict[type[BaseException], str]] = {
