@@ -89,8 +89,10 @@ class FileJournal:
         os.ftruncate(self._fd, 0)
 
     def close(self) -> None:
-        """Gives the file back. Nothing is lost without it."""
-        os.close(self._fd)
+        """Gives the file back; harmless when repeated. Nothing is lost without it."""
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
 
 
 def _encode(change: Transaction) -> dict[str, Any]:
