@@ -6,97 +6,71 @@ after a crash and the simulator all go through exactly this code.
 
 from __future__ import annotations
 
-from collections.abc import Set
-from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import assert_never
 
-from payonce.core.model import SECOND_US, Declaration, Item, OpenIntent
-from payonce.core.outcome import (
-    AlreadyDone,
-    Executed,
-    Execution,
-    Found,
-    NotExecuted,
-    Outcome,
-    Refused,
-    Stop,
-    Unresolved,
+from payonce.core.model import Declaration, Item, OpenIntent
+from payonce.core.money import Money
+from payonce.core.outcome import AlreadyDone, Executed, Execution, NotExecuted, Outcome, Refused, Stop, Unresolved
+from payonce.core.sighting import (
+    CLOCK_TOLERANCE_US,
+    Absent,
+    Ambiguous,
+    FailedAtProvider,
+    Ours,
+    Sighting,
+    SomeoneElses,
+    WrongAmount,
+    judge,
+)
+from payonce.core.verdict import (
+    Commit,
+    Doubt,
+    GiveUp,
+    LeaveOut,
+    LookUp,
+    Move,
+    NextStep,
+    PlanAgain,
+    Refuse,
+    SendAgain,
+    SendNext,
+    Verdict,
 )
 
-# How far a provider's clock may be behind ours before an execution counts as older than our first send.
-CLOCK_TOLERANCE_US: Final = 60 * SECOND_US
+__all__ = [
+    "Absent",
+    "Ambiguous",
+    "CLOCK_TOLERANCE_US",
+    "Commit",
+    "Doubt",
+    "FailedAtProvider",
+    "GiveUp",
+    "LeaveOut",
+    "LookUp",
+    "Move",
+    "NextStep",
+    "Ours",
+    "PlanAgain",
+    "Refuse",
+    "SendAgain",
+    "SendNext",
+    "Sighting",
+    "SomeoneElses",
+    "Verdict",
+    "WrongAmount",
+    "after_absence",
+    "after_gate",
+    "after_reply",
+    "after_sighting",
+    "as_executed",
+    "judge",
+    "key_is_usable",
+    "next_move",
+    "quiet_from",
+]
 
 
 # What an answer means
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """Executed: record it. ``mismatch`` where another amount was billed than was asked: the batch stops."""
-
-    executed: Executed
-    mismatch: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NextStep:
-    """One of several calls is done; the next is due."""
-
-    executed: Executed
-
-
-@dataclass(frozen=True, slots=True)
-class Refuse:
-    """A definite no."""
-
-    code: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class PlanAgain:
-    """Surely not executed: back to planned. ``new_generation`` only where proof allows another key."""
-
-    code: str
-    message: str
-    load: bool = False
-    retry_after_us: int | None = None
-    new_generation: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """May have been executed: it stays pending and is resolved. ``spends``: it uses up one attempt."""
-
-    code: str
-    message: str
-    spends: bool = True
-    load: bool = False
-    burnt: bool = False
-    final: bool = False
-    in_progress: bool = False
-    already_done: bool = False
-    retry_after_us: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GiveUp:
-    """No rule decides it: unknown, for a statement or a person."""
-
-    code: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveOut:
-    """The provider shows that someone else did it: skipped, and flagged with the executions that are there."""
-
-    code: str
-    message: str
-    references: tuple[str, ...]
-
-
-Verdict = Commit | NextStep | Refuse | PlanAgain | Doubt | GiveUp | LeaveOut
 
 
 def after_reply(  # one answer, one verdict
@@ -112,23 +86,23 @@ def after_reply(  # one answer, one verdict
 
     ``resend``: an earlier call under this key may have been executed and was not proven absent by a look-up; an answer
     that speaks only of the call itself (429, a refusal that is not a replay) then decides nothing about the first.
-    ``attempts`` is the limit of calls that count.
+    ``attempts`` is the limit of calls that count. An item past its first step is never refused, left out or put back
+    while it can be resolved: its earlier steps were executed, and it holds its money and its target.
     """
     doubt = resend and declaration.lookup is None
+    stays = doubt or _stays_pending(item, declaration)
     match outcome:
         case Executed():
-            if item.step + 1 < len(declaration.steps):
-                return NextStep(outcome)
-            return Commit(outcome, mismatch=_mismatch(item, outcome))
+            return _executed(outcome, item, declaration)
         case Refused(code, message):
             if doubt and not replayed:
                 return GiveUp("refused_after_unresolved", f"{code}: {message}")
-            return Refuse(code, message)
+            return _refuse(code, message, item)
         case NotExecuted(code, message, load, retry_after_us):
-            if doubt:
+            if stays:
                 return Doubt(code, message, spends=not load, load=load, retry_after_us=retry_after_us)
             if not load and item.spent + 1 >= attempts:
-                return Refuse("attempts_exhausted", f"{code}: {message}")
+                return _refuse("attempts_exhausted", f"{code}: {message}", item)
             return PlanAgain(code, message, load=load, retry_after_us=retry_after_us)
         case Unresolved():
             return Doubt(
@@ -145,11 +119,48 @@ def after_reply(  # one answer, one verdict
                 return GiveUp("already_done_unverified", f"{code}: {message}")
             return Doubt(code, message, already_done=True)
         case Stop(code, message, executed):
-            if executed or doubt:
+            if executed or stays:
                 return Doubt(code, message, spends=False)
             return PlanAgain(code, message, load=True)
         case _:
             assert_never(outcome)
+
+
+def after_gate(*, item: Item, declaration: Declaration, resend: bool) -> Verdict:
+    """The gate refused and nothing left: a first call goes back to planned; a repeated one, whose first may have been
+    executed, and a later step stay pending."""
+    code, message = "not_sent", "the call was not made"
+    if resend or _stays_pending(item, declaration):
+        return Doubt(code, message, spends=False)
+    return PlanAgain(code, message, load=True)
+
+
+def _stays_pending(item: Item, declaration: Declaration) -> bool:
+    """Whether a call that was surely not executed leaves its item pending: earlier steps were executed, and keys or a
+    look-up can send the same call again."""
+    return item.step > 0 and (declaration.key is not None or declaration.lookup is not None)
+
+
+def _refuse(code: str, message: str, item: Item) -> Refuse | GiveUp:
+    """Refused says that nothing was executed, which is not true of an item past its first step."""
+    if item.step == 0:
+        return Refuse(code, message)
+    return GiveUp("later_step_refused", f"step {item.step + 1} failed, earlier ones were executed; {code}: {message}")
+
+
+def _executed(executed: Executed, item: Item, declaration: Declaration) -> Commit | NextStep | GiveUp:
+    """The next step, or the commit. No further step over another amount than was asked."""
+    mismatch = _mismatch(item, executed)
+    if item.step + 1 >= len(declaration.steps):
+        return Commit(executed, mismatch=mismatch)
+    if mismatch is None:
+        return NextStep(executed)
+    return _wrong_amount(executed, mismatch)
+
+
+def _wrong_amount(executed: Executed, mismatch: str | None) -> GiveUp:
+    text = f"the provider executed {executed.reference} over {executed.billed}"
+    return GiveUp("wrong_amount", text, mismatch=mismatch, executed=executed)
 
 
 def _mismatch(item: Item, executed: Executed) -> str | None:
@@ -162,36 +173,17 @@ def _mismatch(item: Item, executed: Executed) -> str | None:
 # How a pending item is resolved
 
 
-@dataclass(frozen=True, slots=True)
-class SendNext:
-    """The step of a pending item that has had no intent yet: send it."""
-
-    at_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class SendAgain:
-    """Send the same key and the same bytes, not before ``at_us``."""
-
-    at_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class LookUp:
-    """Ask the provider, not before ``at_us``: earlier an execution might not show yet, or still begin."""
-
-    at_us: int
-
-
-Move = SendNext | SendAgain | LookUp | GiveUp
-
-
 def key_is_usable(intent: OpenIntent, declaration: Declaration, *, now_us: int) -> bool:
     """Whether the key may be sent again: keys are promised, it is not burnt, and its window is still open."""
     if declaration.key is None or intent.key is None or intent.burnt or intent.final:
         return False
-    window = declaration.key.window_us
-    return window is None or now_us < intent.first_sent_us + window
+    retention, window = declaration.key.retention_us, declaration.key.window_us
+    if retention is None or window is None:
+        return True
+    # A call that may leave as late as its send window allows, and start executing as late as the provider allows, must
+    # still meet the provider's memory of the key.
+    latest_start = intent.send_by_us - intent.sent_us + declaration.max_execution_us
+    return now_us < intent.first_sent_us + min(window, retention - latest_start)
 
 
 def quiet_from(intent: OpenIntent, declaration: Declaration) -> int:
@@ -234,110 +226,22 @@ def _no_way(intent: OpenIntent, declaration: Declaration) -> tuple[str, str]:
 # What a look-up means
 
 
-@dataclass(frozen=True, slots=True)
-class Ours:
-    """The provider shows our execution. ``extra`` are further ones of ours: each a duplicate."""
-
-    execution: Execution
-    extra: tuple[Execution, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class WrongAmount:
-    """Ours, but over another amount than was asked: unknown, and the batch stops."""
-
-    execution: Execution
-
-
-@dataclass(frozen=True, slots=True)
-class FailedAtProvider:
-    """Ours, and the provider says that it failed for good."""
-
-    execution: Execution
-
-
-@dataclass(frozen=True, slots=True)
-class SomeoneElses:
-    """Executions exist, none of them ours."""
-
-    executions: tuple[Execution, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Ambiguous:
-    """There is an execution that cannot be told apart from ours."""
-
-    execution: Execution
-
-
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """Nothing of ours was executed."""
-
-
-Sighting = Ours | WrongAmount | FailedAtProvider | SomeoneElses | Ambiguous | Absent
-
-
-def judge(found: Found, intent: OpenIntent, declaration: Declaration, *, claimed: Set[str]) -> Sighting:
-    """Which of the executions that a look-up shows are ours (SPEC section 6, point 2).
-
-    ``claimed`` are the references committed to other items. Where the provider echoes our reference or key, only
-    those count; else those after our first send (less a clock tolerance) that agree in amount and currency.
-    """
-    free = tuple(e for e in found.executions if e.reference not in claimed)
-    if _echoes(declaration):
-        ours = tuple(e for e in free if _carries_ours(e, intent))
-    else:
-        ours = tuple(e for e in free if _after_first_send(e, intent))
-    exact = tuple(e for e in ours if not e.failed and _agrees(e, intent.item))
-    if exact:
-        return Ours(exact[0], exact[1:])
-    failed = tuple(e for e in ours if e.failed)
-    other = tuple(e for e in ours if not e.failed)
-    if other:
-        dated = _echoes(declaration) or other[0].at_us is not None
-        return WrongAmount(other[0]) if dated else Ambiguous(other[0])
-    if failed:
-        return FailedAtProvider(failed[0])
-    living = tuple(e for e in found.executions if not e.failed)
-    return SomeoneElses(living) if living else Absent()
-
-
-def _echoes(declaration: Declaration) -> bool:
-    lookup = declaration.lookup
-    return lookup is not None and (lookup.own_reference or lookup.key)
-
-
-def _carries_ours(execution: Execution, intent: OpenIntent) -> bool:
-    if execution.own_reference is not None and execution.own_reference == intent.item.id:
-        return True
-    return execution.key is not None and execution.key == intent.key
-
-
-def _after_first_send(execution: Execution, intent: OpenIntent) -> bool:
-    return execution.at_us is None or execution.at_us >= intent.first_sent_us - CLOCK_TOLERANCE_US
-
-
-def _agrees(execution: Execution, item: Item) -> bool:
-    return execution.money is None or item.money is None or execution.money == item.money
-
-
 def after_sighting(
     sighting: Sighting, intent: OpenIntent, declaration: Declaration, *, attempts: int, now_us: int
 ) -> Verdict | SendAgain:
     """What a look-up's answer means for a pending item; SendAgain where it was not executed and the key still holds."""
     match sighting:
         case Ours(execution):
-            executed = as_executed(execution)
-            if intent.item.step + 1 < len(declaration.steps):
-                return NextStep(executed)
-            return Commit(executed)
+            return _executed(as_executed(execution), intent.item, declaration)
         case WrongAmount(execution):
-            return GiveUp("wrong_amount", f"the provider executed {execution.reference} over {execution.money}")
+            executed = as_executed(execution)
+            return _wrong_amount(executed, _mismatch(intent.item, executed))
         case Ambiguous(execution):
             return GiveUp("ambiguous", f"{execution.reference} at the provider cannot be told apart from this item")
         case FailedAtProvider(execution):
-            return Refuse("failed_at_provider", f"the provider says that {execution.reference} failed")
+            return _refuse("failed_at_provider", f"the provider says that {execution.reference} failed", intent.item)
+        case SomeoneElses(executions) if intent.already_done:
+            return _done_by_others(executions, intent)
         case SomeoneElses() | Absent():
             if intent.already_done:
                 return GiveUp(
@@ -348,15 +252,44 @@ def after_sighting(
             assert_never(sighting)
 
 
+def _done_by_others(executions: tuple[Execution, ...], intent: OpenIntent) -> LeaveOut | GiveUp:
+    """The provider says done, and shows executions that are not ours. Left out only where one of them, or all together,
+    are exactly the amount asked; a part of it, or an amount not told, is for a person."""
+    item, references = intent.item, tuple(e.reference for e in executions)
+    amounts = [e.money for e in executions]
+    whole = item.money is None or item.money in amounts or _sum(amounts) == item.money
+    if whole and item.step == 0:
+        return LeaveOut("already_done_elsewhere", f"someone else did it: {', '.join(references)}", references)
+    text = f"the provider says done, and shows {', '.join(references)}, which is not this item"
+    return GiveUp("already_done_otherwise", text)
+
+
+def _sum(amounts: list[Money | None]) -> Money | None:
+    """All of them together; None where one is not told or the currencies differ."""
+    told = [amount for amount in amounts if amount is not None]
+    if len(told) < len(amounts) or len({amount.currency for amount in told}) != 1:
+        return None
+    return Money.of_minor(sum(amount.minor for amount in told), told[0].currency)
+
+
 def after_absence(intent: OpenIntent, declaration: Declaration, *, attempts: int, now_us: int) -> Verdict | SendAgain:
     """Proven not executed: the same key while it holds, a new generation where it cannot, within the attempts."""
+    item = intent.item
     if intent.final:
         return GiveUp(intent.code or "contradiction", intent.message or "the provider contradicts itself")
-    if intent.item.spent >= attempts:
-        return Refuse("attempts_exhausted", intent.message or "proven not executed; all attempts are used up")
-    if key_is_usable(intent, declaration, now_us=now_us):
+    if item.spent >= attempts:
+        text = intent.message or "proven not executed; all attempts are used up"
+        return _refuse("attempts_exhausted", text, item)
+    keyless = declaration.key is None and _stays_pending(item, declaration)
+    if keyless or key_is_usable(intent, declaration, now_us=now_us):
         return SendAgain(now_us)
-    return PlanAgain("proven_absent", "the look-up shows no execution", new_generation=declaration.key is not None)
+    # An answer that was seen has used up its attempt; a call whose worker died has not.
+    return PlanAgain(
+        "proven_absent",
+        "the look-up shows no execution",
+        new_generation=declaration.key is not None,
+        spends=declaration.key is None and (intent.seen_us is None or intent.in_progress),
+    )
 
 
 def as_executed(execution: Execution) -> Executed:

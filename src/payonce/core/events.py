@@ -58,21 +58,28 @@ def from_iso(text: str) -> int:
     return (parsed - _EPOCH) // timedelta(microseconds=1)
 
 
+def well_formed(text: str) -> str:
+    """A text that UTF-8 can hold: a lone half of a surrogate pair, which it cannot, is written out as ``\\ud800``."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def plain(value: Any) -> Any:
     """A JSON-like value in the form that may enter an event: floats and large integers become text, exactly."""
     match value:
-        case None | bool() | str():
+        case None | bool():
             return value
+        case str():
+            return well_formed(value)
         case int():
             return value if -_SAFE < value < _SAFE else str(value)
         case float():
             return repr(value)
         case Mapping():
-            return {str(k): plain(v) for k, v in value.items()}
+            return {well_formed(str(k)): plain(v) for k, v in value.items()}
         case list() | tuple():
             return [plain(v) for v in value]
         case _:
-            return str(value)
+            return well_formed(str(value))
 
 
 def canonical(body: Mapping[str, Any]) -> bytes:

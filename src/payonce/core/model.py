@@ -22,7 +22,8 @@ class KeyDeclaration:
 
     ``carrier`` names the place it travels in (``header Idempotency-Key``). ``retention_us`` is how long the provider
     promises at least to remember it, from the first send; None means for ever. ``stores_errors``: error answers are
-    remembered and replayed too.
+    remembered and replayed too. Whatever it answered, what it executed under a key is remembered: a provider that
+    forgets a key when it answers an error, though it may have executed, promises no keys.
     """
 
     carrier: str

@@ -1,7 +1,9 @@
 """Money as integer minor units with a currency. No float, no rounding unless a caller names one.
 
-Exponents: ISO 4217 list one (as maintained by SIX, 2024 amendment 177), plus the stablecoins USDC, USDT, EURC with the
-six decimals of their token contracts. Historic zero-decimal codes that providers still bill are included.
+Exponents: ISO 4217 list one (as maintained by SIX, published 2026-01-01) without metals, test and accounting units, which
+have no minor unit; ANG and BGN, which were withdrawn lately and still stand in statements; and the stablecoins USDC, USDT,
+EURC with the six decimals of their token contracts. A provider may count another way (Stripe takes MGA without decimals);
+that is for its adapter.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ from typing import Final
 from payonce.core.errors import MoneyError
 
 _TWO = (
-    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC "
-    "CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES "
-    "KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR "
+    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE CHF CHW "
+    "CNY COP COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS "
+    "INR IRR JMD KES "
+    "KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK NPR "
     "NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT "
-    "TOP TRY TTD TWD TZS UAH USD UYU UZS VED VES WST XCD XCG YER ZAR ZMW ZWG"
+    "TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XAD XCD XCG YER ZAR ZMW ZWG"
 )
 _EXPONENTS: Final[dict[str, int]] = (
     dict.fromkeys(_TWO.split(), 2)
@@ -64,7 +67,8 @@ def exponent(currency: str) -> int:
 
 def currency_code(text: str) -> str:
     """The canonical code of a currency written in any case, without outer blanks. Raises MoneyError if unknown."""
-    code = text.strip().upper()
+    # Only ASCII: some other letters become ASCII ones in upper case.
+    code = text.strip().upper() if isinstance(text, str) and text.isascii() else ""
     if code not in _EXPONENTS:
         raise MoneyError(f"unknown currency {text!r}", code="unknown_currency", hint="use an ISO 4217 code such as USD")
     return code
@@ -105,6 +109,16 @@ def format_minor(minor: int, currency: str) -> str:
     return f"-{text}" if minor < 0 else text
 
 
+def _plain_text(amount: str | Decimal | int) -> str:
+    """An amount in plain decimal notation. Raises MoneyError where that would be endless."""
+    if isinstance(amount, str):
+        return amount
+    digits = amount.adjusted() if isinstance(amount, Decimal) and amount.is_finite() else 0
+    if abs(digits) > 60 or (isinstance(amount, int) and abs(amount) > MAX_MINOR):
+        raise MoneyError("the amount is too large or too small", code="bad_amount", hint="check the amount")
+    return format(amount, "f") if isinstance(amount, Decimal) else str(amount)
+
+
 class Money:
     """An exact amount: ``Money("12.50", "USD")``. ``minor`` is in minor units, ``currency`` a canonical code.
 
@@ -124,7 +138,7 @@ class Money:
                 hint='write Money("12.50", "USD") or Money.of_minor(1250, "USD")',
             )
         code = currency_code(currency)
-        text = format(amount, "f") if isinstance(amount, Decimal) else str(amount)
+        text = _plain_text(amount)
         object.__setattr__(self, "minor", parse_minor(text, code))
         object.__setattr__(self, "currency", code)
 
@@ -137,6 +151,8 @@ class Money:
             )
         if currency not in _EXPONENTS:
             currency = currency_code(currency)
+        if not -MAX_MINOR <= minor <= MAX_MINOR:
+            raise MoneyError(f"an amount in {currency} is too large", code="bad_amount", hint="check the amounts")
         self = object.__new__(cls)
         object.__setattr__(self, "minor", minor)
         object.__setattr__(self, "currency", currency)
@@ -169,6 +185,8 @@ class Money:
         return hash((self.minor, self.currency))
 
     def _same(self, other: Money) -> int:
+        if not isinstance(other, Money):
+            raise TypeError(f"Money combines with Money only, not with {type(other).__name__}")
         if self.currency != other.currency:
             raise MoneyError(f"cannot combine {self} with {other}", code="currency_mismatch", hint="convert neither")
         return other.minor

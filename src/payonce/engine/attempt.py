@@ -14,7 +14,6 @@ from typing import Any
 from payonce.core.backoff import LONGEST_WAIT_US, full_jitter_us
 from payonce.core.commands import Change, Intend, Landed, StopBatch
 from payonce.core.decide import (
-    Commit,
     Doubt,
     GiveUp,
     LookUp,
@@ -25,10 +24,11 @@ from payonce.core.decide import (
     SendAgain,
     SendNext,
     Verdict,
-    WrongAmount,
+    after_gate,
     after_reply,
     after_sighting,
     judge,
+    key_is_usable,
     next_move,
 )
 from payonce.core.errors import ConfigError, LedgerError
@@ -167,11 +167,8 @@ class Caller:
         await self._record(item, verdict, data, wait_us=wait, limited=limited, stop=stop or session.patience(verdict))
 
     async def _not_sent(self, item: Item, data: dict[str, Any], *, resend: bool) -> None:
-        """The gate refused: nothing left. A first call goes back to planned; a repeated one stays pending."""
-        if resend:
-            verdict: Verdict = Doubt("not_sent", "the call was not made", spends=False)
-        else:
-            verdict = PlanAgain("not_sent", "the call was not made", load=True)
+        """The gate refused: nothing left."""
+        verdict = after_gate(item=item, declaration=self.session.declaration, resend=resend)
         await self._record(item, verdict, data, seen=False)
 
     def _wait(self, item: Item, verdict: Verdict, *, is_rate: bool) -> int:
@@ -182,7 +179,9 @@ class Caller:
             return self.session.pacer.refused(retry_after_us=verdict.retry_after_us, is_rate=is_rate)
         if verdict.retry_after_us is not None:
             return min(verdict.retry_after_us, LONGEST_WAIT_US)
-        return full_jitter_us(item.spent + 1, rand=self.session.clock.rand())
+        # A call that is still running uses up no attempts, but it is not to be asked after every 200 ms either.
+        tries = item.attempts if isinstance(verdict, Doubt) and verdict.in_progress else item.spent
+        return full_jitter_us(tries + 1, rand=self.session.clock.rand())
 
     async def _record(
         self,
@@ -285,24 +284,18 @@ class Caller:
             async with self.calls:
                 await self.session.pacer.guard(self.session.send_by[item.n])
                 reply = await self._send(item, key, request)
-            await self._after_step(item, key, reply)
-
-    async def _after_step(self, item: Item, key: str | None, reply: Reply) -> None:
-        """A later step that surely was not executed stays pending: earlier steps were, and the item holds its money."""
-        verdict = reply.outcome
-        if isinstance(verdict, NotExecuted) or (isinstance(verdict, Stop) and not verdict.executed):
-            stop = StopBatch(verdict.code, verdict.message) if isinstance(verdict, Stop) else None
-            doubt = Doubt(verdict.code, verdict.message, load=isinstance(verdict, Stop) or verdict.load, spends=False)
-            wait = self._wait(item, doubt, is_rate=_is_rate(reply))
-            await self._record(item, doubt, evidence_of_reply(reply), wait_us=wait, stop=stop)
-            return
-        await self._after(item, key, reply, resend=False)
+            await self._after(item, key, reply, resend=False)
 
     async def _again(self, intent: OpenIntent) -> None:
         """The same key and the same bytes once more."""
         item, request = intent.item, intent.request
         assert request is not None, "a pending item without its request"
         await self.session.pacer.turn()
+        now = self.session.time.now_us()
+        if self.session.declaration.lookup is None and not key_is_usable(intent, self.session.declaration, now_us=now):
+            # The turn took so long that the key's window closed: the resolution decides anew.
+            self.session.schedule.reschedule(item.n, item.target, now)
+            return
         hit("before_resend")
         if await self._intend(item, ItemEvent.RESEND, intent.key, request, new_key=False):
             async with self.calls:
@@ -361,19 +354,13 @@ class Caller:
             else:
                 session.late(item, change, landed)
             return
-        stop: StopBatch | None = None
         findings: tuple[Finding, ...] = ()
-        if isinstance(sighting, WrongAmount):
-            text = f"item {item.id}: asked {item.money}, the provider executed {sighting.execution.money}"
-            stop = StopBatch("amount_mismatch", f"{text} ({sighting.execution.reference})", hold=True)
-            facts = {"reference": sighting.execution.reference, "asked": str(item.money)}
-            findings = (Finding("amount_mismatch", item.id, {**facts, "found": str(sighting.execution.money)}),)
-        elif isinstance(sighting, Ours) and isinstance(verdict, Commit):
+        if isinstance(sighting, Ours):
             findings = tuple(
                 Finding("duplicate", item.id, {"reference": e.reference, "amount": str(e.money)})
                 for e in sighting.extra
             )
-        await self._record(item, verdict, data, stop=stop, lookups=1, findings=findings)
+        await self._record(item, verdict, data, lookups=1, findings=findings)
 
 
 def _is_rate(reply: Reply) -> bool:

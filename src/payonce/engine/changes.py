@@ -9,10 +9,10 @@ import orjson
 
 from payonce.core.commands import Change, StopBatch
 from payonce.core.decide import Commit, Doubt, GiveUp, LeaveOut, NextStep, PlanAgain, Refuse, Verdict
-from payonce.core.events import iso, plain
+from payonce.core.events import iso, plain, well_formed
 from payonce.core.keys import digest
 from payonce.core.model import Finding, Item
-from payonce.core.outcome import Found, LookupFailed, Reply
+from payonce.core.outcome import Executed, Found, LookupFailed, Reply
 from payonce.core.states import ItemEvent
 
 MESSAGE_LIMIT = 500
@@ -55,7 +55,7 @@ def evidence_of_found(found: Found) -> dict[str, Any]:
 
 def cut(text: str) -> str:
     """A message short enough to keep."""
-    return text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…"
+    return well_formed(text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…")
 
 
 def change_for(
@@ -81,13 +81,13 @@ def change_for(
             return Change(item.n, ItemEvent.STEP_DONE, carry=carry, **common)
         case Refuse(code, message):
             return Change(item.n, ItemEvent.REFUSE, code=code, message=cut(message), spent=1, **common)
-        case PlanAgain(code, message, load):
+        case PlanAgain(code, message):
             return Change(
                 item.n,
                 ItemEvent.NOT_EXECUTED,
                 code=code,
                 message=cut(message),
-                spent=0 if load or verdict.new_generation else 1,
+                spent=0 if verdict.load or not verdict.spends else 1,
                 generation=item.generation + 1 if verdict.new_generation else None,
                 not_before_us=now_us + wait_us,
                 **common,
@@ -107,26 +107,34 @@ def change_for(
                 retry_at_us=now_us + wait_us,
                 **common,
             )
-        case GiveUp(code, message):
-            return Change(item.n, ItemEvent.UNDECIDED, code=code, message=cut(message), **common)
+        case GiveUp(code, message, mismatch, executed):
+            findings = _mismatched(item, executed, mismatch, common)
+            return Change(item.n, ItemEvent.UNDECIDED, code=code, message=cut(message), findings=findings, **common)
         case LeaveOut(code, message, references):
             finding = Finding("already_done", item.id, {"references": list(references)})
             return Change(item.n, ItemEvent.SKIP, code=code, message=cut(message), findings=(finding,), **common)
 
 
-def _commit(item: Item, executed: Any, mismatch: str | None, common: dict[str, Any]) -> Change:
-    findings: tuple[Finding, ...] = ()
-    if mismatch is not None:
-        asked, billed = item.money, executed.billed
-        facts = {"reference": executed.reference, "asked": str(asked), "billed": str(billed)}
-        findings = (Finding(mismatch, item.id, facts),)
-        text = f"item {item.id}: asked {asked}, the provider executed {billed} ({executed.reference})"
-        common["stop"] = StopBatch(mismatch, text, hold=True)
-    output = None if executed.output is None else orjson.dumps(executed.output, default=str)
+def _mismatched(
+    item: Item, executed: Executed | None, mismatch: str | None, common: dict[str, Any]
+) -> tuple[Finding, ...]:
+    """Another amount was executed than was asked: a finding, and the batch stops until a person has looked."""
+    if mismatch is None or executed is None:
+        return ()
+    asked, billed = item.money, executed.billed
+    text = f"item {item.id}: asked {asked}, the provider executed {billed} ({executed.reference})"
+    common["stop"] = StopBatch(mismatch, text, hold=True)
+    facts = {"reference": executed.reference, "asked": str(asked), "billed": str(billed)}
+    return (Finding(mismatch, item.id, facts),)
+
+
+def _commit(item: Item, executed: Executed, mismatch: str | None, common: dict[str, Any]) -> Change:
+    findings = _mismatched(item, executed, mismatch, common)
+    output = None if executed.output is None else as_json(executed.output)
     return Change(
         item.n,
         ItemEvent.COMMIT,
-        reference=executed.reference,
+        reference=well_formed(executed.reference),
         billed=executed.billed or item.money,
         settlement=executed.settlement,
         kept=plain(executed.kept) if executed.kept else None,
@@ -134,6 +142,17 @@ def _commit(item: Item, executed: Any, mismatch: str | None, common: dict[str, A
         findings=findings,
         **common,
     )
+
+
+def as_json(value: Any) -> bytes:
+    """What a call returned as JSON. It was executed: nothing it returned may keep its commit from being written."""
+    try:
+        return orjson.dumps(value, default=str)
+    except TypeError:  # keys that are no text, integers beyond 64 bits, half characters
+        try:
+            return orjson.dumps(plain(value))
+        except (TypeError, RecursionError):
+            return orjson.dumps({"not_json": type(value).__name__})
 
 
 def failed_lookup(failed: LookupFailed, *, item: Item, now_us: int, wait_us: int) -> Change:

@@ -1,0 +1,129 @@
+"""Which of the executions that a look-up shows are ours (SPEC section 6, point 2). Pure.
+
+It must never take for ours what may be someone else's, nor for absent what may be ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import Final
+
+from payonce.core.model import SECOND_US, Declaration, Item, OpenIntent
+from payonce.core.outcome import Execution, Found
+
+# How far a provider's clock may be behind ours before an execution counts as older than our first send.
+CLOCK_TOLERANCE_US: Final = 60 * SECOND_US
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """The provider shows our execution. ``extra`` are further ones of ours: each a duplicate."""
+
+    execution: Execution
+    extra: tuple[Execution, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WrongAmount:
+    """Ours, but over another amount than was asked: unknown, and the batch stops."""
+
+    execution: Execution
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAtProvider:
+    """Ours, and the provider says that it failed for good."""
+
+    execution: Execution
+
+
+@dataclass(frozen=True, slots=True)
+class SomeoneElses:
+    """Executions exist that are neither ours nor committed to other items."""
+
+    executions: tuple[Execution, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguous:
+    """There is an execution that cannot be told apart from ours."""
+
+    execution: Execution
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Nothing of ours was executed."""
+
+
+Sighting = Ours | WrongAmount | FailedAtProvider | SomeoneElses | Ambiguous | Absent
+
+
+def judge(found: Found, intent: OpenIntent, declaration: Declaration, *, claimed: Set[str]) -> Sighting:
+    """Which of the executions that a look-up shows are ours (SPEC section 6, point 2).
+
+    ``claimed`` are the references committed to other items. Where the provider echoes our reference or key, only
+    those count; else those surely after our first send (less a clock tolerance) that surely agree in amount and
+    currency. What cannot be told apart, for want of a time or an amount, is Ambiguous.
+    """
+    free = tuple(e for e in found.executions if e.reference not in claimed)
+    sighting = _judge_echoed(free, intent) if _echoes(declaration) else _judge_unmarked(free, intent)
+    if not isinstance(sighting, Absent):
+        return sighting
+    living = tuple(e for e in free if not e.failed)
+    return SomeoneElses(living) if living else Absent()
+
+
+def _judge_echoed(free: tuple[Execution, ...], intent: OpenIntent) -> Sighting:
+    """Ours are those that carry our reference or key, whatever their amount; one that failed before our first send was
+    a try that was given up."""
+    ours = tuple(e for e in free if _carries_ours(e, intent))
+    living = tuple(e for e in ours if not e.failed)
+    failed = tuple(e for e in ours if e.failed and _may_follow_first_send(e, intent))
+    exact = next((e for e in living if _agrees(e, intent.item)), None)
+    if exact is not None:
+        return Ours(exact, tuple(e for e in living if e is not exact))
+    if living:
+        return WrongAmount(living[0])
+    return FailedAtProvider(failed[0]) if failed else Absent()
+
+
+def _judge_unmarked(free: tuple[Execution, ...], intent: OpenIntent) -> Sighting:
+    """Ours are those after our first send with our amount. An undated one, or one without an amount, may be ours."""
+    after = tuple(e for e in free if _may_follow_first_send(e, intent))
+    living = tuple(e for e in after if not e.failed)
+    sure = tuple(e for e in living if e.at_us is not None and _surely_agrees(e, intent.item))
+    if sure:
+        return Ours(sure[0], sure[1:])
+    for execution in living:
+        dated_otherwise = execution.at_us is not None and not _agrees(execution, intent.item)
+        return WrongAmount(execution) if dated_otherwise else Ambiguous(execution)
+    failed = tuple(e for e in after if e.failed and _agrees(e, intent.item))
+    for execution in failed:
+        certain = execution.at_us is not None and _surely_agrees(execution, intent.item)
+        return FailedAtProvider(execution) if certain else Ambiguous(execution)
+    return Absent()
+
+
+def _echoes(declaration: Declaration) -> bool:
+    lookup = declaration.lookup
+    return lookup is not None and (lookup.own_reference or lookup.key)
+
+
+def _carries_ours(execution: Execution, intent: OpenIntent) -> bool:
+    if execution.own_reference is not None and execution.own_reference == intent.item.id:
+        return True
+    return execution.key is not None and execution.key == intent.key
+
+
+def _may_follow_first_send(execution: Execution, intent: OpenIntent) -> bool:
+    return execution.at_us is None or execution.at_us >= intent.first_sent_us - CLOCK_TOLERANCE_US
+
+
+def _agrees(execution: Execution, item: Item) -> bool:
+    return execution.money is None or item.money is None or execution.money == item.money
+
+
+def _surely_agrees(execution: Execution, item: Item) -> bool:
+    return item.money is None or execution.money == item.money
