@@ -1,1 +1,117 @@
-"""payonce."""
+"""payonce: batches that move money, every item paid exactly once, whatever crashes.
+
+Names are imported when they are first used, so that ``import payonce`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from payonce.api import Counts, Result, once, run, run_async
+    from payonce.core.errors import (
+        ConfigError,
+        InputError,
+        LedgerError,
+        MoneyError,
+        PayonceError,
+        SealedError,
+        UsageError,
+    )
+    from payonce.core.model import NewItem as Item
+    from payonce.core.money import Money
+    from payonce.core.outcome import (
+        AlreadyDone,
+        Executed,
+        Execution,
+        Found,
+        LookupFailed,
+        NotExecuted,
+        Refused,
+        Stop,
+        Unresolved,
+    )
+    from payonce.core.states import BatchState, ItemState, Settlement
+    from payonce.providers.python_operation import Call, operation
+    from payonce.service.single import ItemBusy, ItemRefused, ItemUnknown
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "payonce.api": ("Counts", "Result", "once", "run", "run_async"),
+    "payonce.core.errors": (
+        "ConfigError",
+        "InputError",
+        "LedgerError",
+        "MoneyError",
+        "PayonceError",
+        "SealedError",
+        "UsageError",
+    ),
+    "payonce.core.money": ("Money",),
+    "payonce.core.outcome": (
+        "AlreadyDone",
+        "Executed",
+        "Execution",
+        "Found",
+        "LookupFailed",
+        "NotExecuted",
+        "Refused",
+        "Stop",
+        "Unresolved",
+    ),
+    "payonce.core.states": ("BatchState", "ItemState", "Settlement"),
+    "payonce.providers.python_operation": ("Call", "operation"),
+    "payonce.service.single": ("ItemBusy", "ItemRefused", "ItemUnknown"),
+}
+_WHERE = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AlreadyDone",
+    "BatchState",
+    "Call",
+    "ConfigError",
+    "Counts",
+    "Executed",
+    "Execution",
+    "Found",
+    "InputError",
+    "Item",
+    "ItemBusy",
+    "ItemRefused",
+    "ItemState",
+    "ItemUnknown",
+    "LedgerError",
+    "LookupFailed",
+    "Money",
+    "MoneyError",
+    "NotExecuted",
+    "PayonceError",
+    "Refused",
+    "Result",
+    "SealedError",
+    "Settlement",
+    "Stop",
+    "Unresolved",
+    "UsageError",
+    "once",
+    "operation",
+    "run",
+    "run_async",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Item":
+        found = importlib.import_module("payonce.core.model").NewItem
+    elif name in _WHERE:
+        found = getattr(importlib.import_module(_WHERE[name]), name)
+    else:
+        raise AttributeError(f"module 'payonce' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

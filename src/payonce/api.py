@@ -1,0 +1,261 @@
+"""The Python API: ``run``, ``run_async``, ``once``. The same ledger, engine and guarantees as the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from payonce.core.model import BatchSpec, Item, Limits, Status
+from payonce.core.money import Money
+from payonce.core.seal import Seal
+from payonce.core.states import BatchState, ItemState
+from payonce.engine.run import RunOutcome
+from payonce.ledger.actors import this_actor
+from payonce.ledger.connect import connect
+from payonce.providers.python_operation import Call, settings_of
+from payonce.providers.python_operation import operation as operation_marker
+from payonce.providers.registry import build
+from payonce.service.durations import rate_per_ks
+from payonce.service.pythonic import ItemLike, check_items, same_items
+from payonce.service.running import RunPlan, limits_data, run_sealed, run_sealed_async
+from payonce.service.single import Once
+
+DEFAULT_LEDGER = "sqlite:payonce.db"
+_MONEY_OPERATIONS = frozenset({"refund", "payout", "invoice"})
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many items are in each state; they add up to ``total``."""
+
+    total: int
+    planned: int
+    pending: int
+    committed: int
+    refused: int
+    unknown: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a run ended. ``exit_code`` and ``state`` as on the command line; ``reason`` says why it stopped early."""
+
+    batch: str
+    state: BatchState
+    exit_code: int
+    counts: Counts
+    code: str | None
+    reason: str | None
+    ledger: str = field(repr=False)
+    status: Status | None = field(default=None, repr=False)
+
+    def items(self, *states: str) -> Iterator[Item]:
+        """The items in input order, read from the ledger; all of them, or those in the states named."""
+        store = connect(self.ledger, create=False, read_only=True)
+        try:
+            after: int | None = 0
+            while after is not None:
+                page = store.items(self.batch, states=[ItemState(s) for s in states], after_n=after)
+                yield from page.items
+                after = page.next_n
+        finally:
+            store.close()
+
+
+def run(batch: str, items: Iterable[ItemLike], operation: Callable[..., Any], **settings: Any) -> Result:
+    """Runs a batch to its end, or resumes it: the same call goes on after any crash.
+
+    Takes what ``run_async`` takes. Works inside a running event loop too, in a thread of its own; there ``await
+    run_async(...)`` is better, since an async operation then runs in your loop.
+    """
+    prepared = _prepare(batch, items, operation, **settings)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return _result(prepared, run_sealed(prepared))
+    return _in_thread(functools.partial(run_sealed, prepared), prepared)
+
+
+async def run_async(batch: str, items: Iterable[ItemLike], operation: Callable[..., Any], **settings: Any) -> Result:
+    """Runs or resumes a batch of items through an operation, in the running event loop.
+
+    ``batch`` is the batch's id, unique in the ledger; ``items`` as in ``service.pythonic.check_items``; ``operation``
+    a function taking a ``payonce.Call`` and returning an outcome, marked by ``payonce.operation`` with what its far
+    side promises. Settings, all optional: ``ledger`` (address), ``kind`` (refund, payout, invoice, call), ``concurrency``,
+    ``rate`` ("80/s"), ``attempts``, ``budget``, ``max_amount``, ``reserve`` (Money, or {currency: "12.00"}),
+    ``stop_after_refusals``, ``stop_after_consecutive``, ``namespace``, ``progress`` (called with a Status).
+
+    Each item is executed at most once as far as the promises are kept; a crash at any instant leaves each item in one
+    state of the ledger. Raises InputError, SealedError, ConfigError (nothing was sent) and LedgerError (nothing more
+    was sent); how the run ended otherwise is in the result.
+    """
+    prepared = await asyncio.to_thread(functools.partial(_prepare, batch, items, operation, **settings))
+    return _result(prepared, await run_sealed_async(prepared))
+
+
+def _prepare(
+    batch: str,
+    items: Iterable[ItemLike],
+    operation: Callable[..., Any],
+    *,
+    ledger: str = "",
+    kind: str = "call",
+    namespace: str = "payonce",
+    progress: Callable[[Status], None] | None = None,
+    **limits: Any,
+) -> RunPlan:
+    """Checks and seals; returns what is to be run."""
+    url = ledger or os.environ.get("PAYONCE_LEDGER") or DEFAULT_LEDGER
+    chosen = _limits(**limits)
+    checked = check_items(items, needs_money=kind in _MONEY_OPERATIONS, max_amount=chosen.max_amount)
+    seal = Seal()
+    for item in checked.items:
+        seal.add(item)
+    make = functools.partial(
+        build,
+        "python",
+        {},
+        operation=kind,
+        batch=batch,
+        environ=os.environ,
+        concurrency=chosen.concurrency,
+        function=operation,
+    )
+    store = connect(url, create=True)
+    try:
+        found = store.batches(batch)
+        if found:
+            same_items(found[0].seal, seal.hexdigest(), batch=batch)
+        else:
+            identity = _identity(operation)
+            spec = BatchSpec(
+                batch,
+                kind,
+                "python",
+                namespace=namespace,
+                account=identity[0],
+                mode=identity[1],
+                targets=checked.targets,
+                config={"provider_digest": make().provider_digest, "limits": limits_data(chosen)},
+            )
+            store.seal(spec, checked.items, seal=seal.hexdigest(), actor=this_actor())
+    finally:
+        store.close()
+    return RunPlan(url, batch, chosen, make, progress=progress)
+
+
+def _identity(operation: Callable[..., Any]) -> tuple[str | None, str | None]:
+    promised = settings_of(operation)
+    return promised.account, promised.mode
+
+
+def _limits(
+    *,
+    concurrency: int = 16,
+    rate: str | None = None,
+    attempts: int = 5,
+    budget: Money | Mapping[str, str] | None = None,
+    max_amount: Money | Mapping[str, str] | None = None,
+    reserve: Money | Mapping[str, str] | None = None,
+    stop_after_refusals: int | None = None,
+    stop_after_consecutive: int | None = None,
+) -> Limits:
+    return Limits(
+        concurrency=concurrency,
+        rate_per_ks=None if rate is None else rate_per_ks(rate),
+        attempts=attempts,
+        budget=_amounts(budget),
+        max_amount=_amounts(max_amount),
+        reserve=_amounts(reserve),
+        stop_after_refusals=stop_after_refusals,
+        stop_after_consecutive=stop_after_consecutive,
+    )
+
+
+def _amounts(given: Money | Mapping[str, str] | None) -> dict[str, int]:
+    if given is None:
+        return {}
+    if isinstance(given, Money):
+        return {given.currency: given.minor}
+    return {m.currency: m.minor for m in (Money(amount, currency) for currency, amount in given.items())}
+
+
+def _result(prepared: RunPlan, outcome: RunOutcome) -> Result:
+    status = outcome.status
+    by_state = {s.value: 0 if status is None else status.count(s) for s in ItemState}
+    counts = Counts(total=sum(by_state.values()), **by_state)
+    return Result(
+        prepared.batch,
+        outcome.state,
+        outcome.exit_code,
+        counts,
+        code=outcome.code,
+        reason=outcome.reason,
+        ledger=prepared.ledger,
+        status=status,
+    )
+
+
+def _in_thread(call: Callable[[], RunOutcome], prepared: RunPlan) -> Result:
+    """Runs in a thread of its own, since this one's event loop is running already."""
+    ended: list[RunOutcome | BaseException] = []
+
+    def target() -> None:
+        try:
+            ended.append(call())
+        except BaseException as fault:
+            ended.append(fault)
+
+    thread = threading.Thread(target=target, name="payonce-run")
+    thread.start()
+    thread.join()
+    if isinstance(ended[0], BaseException):
+        raise ended[0]
+    return _result(prepared, ended[0])
+
+
+def once(
+    ledger: str,
+    *,
+    batch: str,
+    item: str,
+    money: Money | None = None,
+    target: str | None = None,
+    fields: Mapping[str, Any] | None = None,
+    operation: str = "call",
+    namespace: str = "payonce",
+    timeout: str = "10m",
+    **promises: Any,
+) -> Once:
+    """Guards one call inside someone else's job: ``async with payonce.once(...) as call`` (or plain ``with``).
+
+    The body makes the call with ``call.key`` and reports what became of it: ``call.executed(reference)`` or
+    ``call.report(outcome)``; where ``call.done`` is true an earlier one executed it and there is nothing to do. A body
+    that raises, or reports nothing, may have executed it. ``timeout`` bounds the body; ``promises`` (``key``,
+    ``retention``, ``lookup``, ``lag``, ``max_execution``, ...) are those of ``payonce.operation``.
+
+    Raises ItemUnknown, ItemBusy or ItemRefused where the body may not be entered, SealedError where the item's facts
+    changed, LedgerError where the intent or the result cannot be made durable.
+    """
+
+    def body(call: Call) -> None:
+        """Carries the promises; it is never called."""
+
+    settings = settings_of(operation_marker(timeout=timeout, **promises)(body))
+    return Once(
+        ledger,
+        batch,
+        item,
+        money=money,
+        target=target,
+        fields=dict(fields or {}),
+        settings=settings,
+        operation=operation,
+        namespace=namespace,
+    )
