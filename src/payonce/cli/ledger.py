@@ -24,7 +24,7 @@ def accept(common: Common, reason: str) -> None:
     Only one copy may live. A restored ledger may not know the latest executions: compare it with the provider first.
     """
     from payonce.ledger.actors import this_actor
-    from payonce.ledger.place import accept_place
+    from payonce.ledger.connect import accept_place
 
     url = ledger_url(common.ledger)
     accept_place(url, reason=reason, actor=this_actor())

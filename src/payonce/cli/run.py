@@ -46,7 +46,7 @@ def run(common: Common, batch_file: Path, yes: bool, check: bool, skip_bad_rows:
             ledger=url,
             batch=file.id,
             limits=file.limits,
-            provider=lambda: planning.provider_of(file, url, environ=os.environ),
+            provider=lambda: planning.provider_of(file, environ=os.environ),
             progress=progress,
         )
         common.sending = True

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from payonce.core.model import Limits
 from payonce.service import batchfile_tables as tables
 from payonce.service.batchfile_check import Faults, check_names, read_table
 from payonce.service.batchfile_limits import Reader, read_limits
 from payonce.service.tomltext import read_toml
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class Expect:
 class BatchFile:
     """A checked batch file. ``base`` is the folder that relative paths start from, ``ledger`` an absolute address.
 
-    ``item``, ``input``, ``provider``, ``statement`` and ``trail`` are the raw tables; their readers check them.
+    ``provider``, ``statement`` and ``trail`` are the raw tables; their readers check them.
     ``warnings`` are sentences for people about settings that were adjusted.
     """
 
@@ -43,8 +47,8 @@ class BatchFile:
     on_duplicate: str
     limits: Limits
     provider: Mapping[str, Any]
-    item: Mapping[str, Any]
-    input: Mapping[str, Any] = field(default_factory=dict)
+    item: tables.ItemTable
+    input: tables.InputTable
     statement: Mapping[str, Any] = field(default_factory=dict)
     trail: Mapping[str, Any] = field(default_factory=dict)
     expect: Expect = Expect()
@@ -60,22 +64,16 @@ def load(path: Path) -> BatchFile:
     """
     raw, text = read_toml(path, what="batch file")
     faults = Faults(file=str(path), text=text)
-    known = (*tables.TABLES, *tables.RAW_TABLES)
-    check_names(raw, known, table="", faults=faults)
-    for name in known:
-        if name in raw and not isinstance(raw[name], dict):
-            faults.add(f"must be a table: [{name}] on a line of its own", table=name, code="bad_setting")
-        elif name in tables.NEEDED and name not in raw:
-            faults.add(f"missing: the file needs a [{name}] table", table=name, code="missing_setting")
-    sound = {name: value for name, value in raw.items() if name in known and isinstance(value, dict)}
+    sound = _sound_tables(raw, faults)
     batch = _read(sound, tables.BatchTable, "batch", faults)
+    item = _read(sound, tables.ItemTable, "item", faults)
+    _check_item(item, faults)
+    file_format = _read(sound, tables.InputTable, "input", faults)
     ledger = _read(sound, tables.LedgerTable, "ledger", faults)
     limits, warnings, provider = read_limits(sound, faults)
     expect = _expect(sound, faults)
-    if "kind" not in provider and "provider" in sound:
-        faults.add("missing; payonce providers lists the kinds", table="provider", key="kind", code="missing_setting")
     faults.raise_if_any()
-    if batch is None or ledger is None or limits is None:
+    if batch is None or limits is None or item is None or file_format is None or ledger is None:
         raise AssertionError("a table without faults was not read")
     base = path.resolve().parent
     return BatchFile(
@@ -91,11 +89,36 @@ def load(path: Path) -> BatchFile:
         expect=expect,
         ledger=absolute_ledger(ledger.url, base=base) if ledger.url else None,
         warnings=warnings,
-        item=sound["item"],
-        input=sound.get("input", {}),
+        item=item,
+        input=file_format,
         statement=sound.get("statement", {}),
         trail=sound.get("trail", {}),
     )
+
+
+def _sound_tables(raw: Mapping[str, Any], faults: Faults) -> dict[str, Mapping[str, Any]]:
+    """The known tables that are tables. What is missing, misspelt or no table is added to the faults."""
+    known = (*tables.TABLES, *tables.RAW_TABLES)
+    check_names(raw, known, table="", faults=faults)
+    for name in known:
+        if name in raw and not isinstance(raw[name], dict):
+            faults.add(f"must be a table: [{name}] on a line of its own", table=name, code="bad_setting")
+        elif name in tables.NEEDED and name not in raw:
+            faults.add(f"missing: the file needs a [{name}] table", table=name, code="missing_setting")
+    provider = raw.get("provider")
+    if isinstance(provider, dict) and not isinstance(provider.get("kind"), str):
+        faults.add("missing; payonce providers lists the kinds", table="provider", key="kind", code="missing_setting")
+    return {name: value for name, value in raw.items() if name in known and isinstance(value, dict)}
+
+
+def _check_item(item: tables.ItemTable | None, faults: Faults) -> None:
+    if item is not None and item.amount and item.amount_minor:
+        faults.add(
+            "give either amount (major units) or amount_minor, not both",
+            table="item",
+            key="amount_minor",
+            code="bad_setting",
+        )
 
 
 def absolute_ledger(url: str, *, base: Path) -> str:
@@ -106,12 +129,11 @@ def absolute_ledger(url: str, *, base: Path) -> str:
     return f"{scheme}:{base / rest}"
 
 
-def _read(raw: Mapping[str, Any], struct: type[Any], table: str, faults: Faults) -> Any:
-    return (
-        read_table(raw.get(table, {}), struct, table=table, faults=faults)
-        if table in raw or table == "ledger"
-        else None
-    )
+def _read(raw: Mapping[str, Any], struct: type[T], table: str, faults: Faults) -> T | None:
+    """The table; one that is not there is read as an empty one, unless it is needed: that has been noted already."""
+    if table not in raw and table in tables.NEEDED:
+        return None
+    return read_table(raw.get(table, {}), struct, table=table, faults=faults)
 
 
 def _expect(raw: Mapping[str, Any], faults: Faults) -> Expect:

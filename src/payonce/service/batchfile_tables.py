@@ -16,6 +16,7 @@ from payonce.service.durations import DURATION_FORM, MONEY_FORM, RATE_FORM
 Identifier = Annotated[str, Meta(min_length=1, max_length=200)]
 Duration = Annotated[str, Meta(description=DURATION_FORM)]
 MoneyTable = Annotated[dict[str, Any], Meta(description=MONEY_FORM)]
+Column = Annotated[str, Meta(min_length=1, description="the name of a column")]
 Positive = Annotated[int, Meta(ge=1, description="a whole number from 1")]
 
 
@@ -40,6 +41,38 @@ class BatchTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     namespace: Annotated[
         Identifier, Meta(description="a text that keeps the keys of two installations on one account apart")
     ] = "payonce"
+
+
+class CurrencyValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One currency for all rows."""
+
+    value: str
+
+
+class ItemTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which column is which."""
+
+    id: Column
+    target: Column | None = None
+    amount: Column | None = None
+    amount_minor: Column | None = None
+    currency: Annotated[str | CurrencyValue, Meta(description='a column, or {value = "USD"} for all rows')] | None = (
+        None
+    )
+    fields: Annotated[list[str], Meta(description="a list of columns to carry into the items")] | None = None
+
+
+class InputTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the input file is written. What is left out is proven by the whole file, or refused where it is not."""
+
+    encoding: Annotated[str, Meta(min_length=1, description='an encoding such as "utf-8" or "cp1252"')] | None = None
+    delimiter: Annotated[str, Meta(min_length=1, max_length=1, description="one character")] | None = None
+    quote: Annotated[str, Meta(min_length=1, max_length=1, description="one character")] = '"'
+    decimal: Annotated[Literal[".", ","], Meta(description='"." or ","')] | None = None
+    thousands: Annotated[str, Meta(max_length=1, description="one character, or empty for none")] | None = None
+    date_format: Annotated[str, Meta(description="a date format as in strftime")] | None = None
+    sheet: Annotated[str, Meta(description="the name of a sheet")] | None = None
+    preamble: Annotated[int, Meta(ge=0, description="how many lines stand above the header")] | None = None
 
 
 class LimitsTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,9 +106,11 @@ class ExpectTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 # Tables that other parts read; here only their being tables is checked.
-RAW_TABLES = ("item", "input", "provider", "statement", "trail")
+RAW_TABLES = ("provider", "statement", "trail")
 TABLES: dict[str, type[msgspec.Struct]] = {
     "batch": BatchTable,
+    "item": ItemTable,
+    "input": InputTable,
     "limits": LimitsTable,
     "ledger": LedgerTable,
     "expect": ExpectTable,

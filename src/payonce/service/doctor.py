@@ -130,7 +130,7 @@ def _spool(url: str) -> Check:
 
 async def _provider(file: BatchFile, url: str, environ: Mapping[str, str]) -> Check:
     """Builds the provider, which needs its credentials, and asks it who we are where it can be asked."""
-    provider = planning.provider_of(file, url, environ=environ)
+    provider = planning.provider_of(file, environ=environ)
     await provider.open()
     try:
         identity = await provider.identify()

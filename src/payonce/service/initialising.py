@@ -104,10 +104,8 @@ def write(folder: Path) -> tuple[Path, ...]:
 
     Raises UsageError where one of them exists, before anything is written, or where the folder cannot be written to.
     """
-    texts = {
-        folder / "batch.toml": BATCH_FILE.replace("{port}", str(SIMULATOR_PORT)),
-        folder / "refunds.csv": sample(25),
-    }
+    first = batch_file(url=f"http://127.0.0.1:{SIMULATOR_PORT}", batch="first-refunds", budget="1000.00")
+    texts = {folder / "batch.toml": first, folder / "refunds.csv": sample(25)}
     for path in texts:
         if path.exists():
             raise UsageError(
