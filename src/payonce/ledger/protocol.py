@@ -11,9 +11,9 @@ capability in ``info()``, never a skipped test.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from payonce.core.commands import Command, Control, Landed
 from payonce.core.model import (
@@ -55,10 +55,11 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One item with what its call returned (JSON bytes), for the results file."""
+    """One item with what its call returned (JSON bytes) and the answer fields kept with the commit, for the results."""
 
     item: Item
     output: bytes | None
+    kept: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Ledger(Protocol):

@@ -1,0 +1,71 @@
+"""From a ledger's address to an open ledger. The one place that knows which stores there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from payonce.core.errors import LedgerError, UsageError
+from payonce.core.model import Actor
+from payonce.ledger import sqlite_open
+from payonce.ledger.actors import is_alive as process_is_alive
+from payonce.ledger.actors import wall_clock
+from payonce.ledger.sqlite import SqliteLedger
+from payonce.ledger.store import Clock, IsAlive
+from payonce.ledger.store_reads import StoreLedger
+
+
+def connect(
+    url: str,
+    *,
+    create: bool,
+    clock: Clock = wall_clock,
+    is_alive: IsAlive = process_is_alive,
+    read_only: bool = False,
+    marks: Path | None = None,
+) -> StoreLedger:
+    """Opens the ledger at ``url`` (``sqlite:PATH``), making a new one only where ``create`` is true and nothing is there.
+
+    ``marks`` is where the ledger's head is recorded besides its own folder, the user's state folder by default.
+    Raises UsageError for an address it does not understand, LedgerError where there is no ledger or it cannot be used,
+    LedgerPlaceError where it is not what or where it was. An existing file is never made new, even if it is empty.
+    """
+    path = _path(url)
+    if create and not read_only and not path.exists():
+        sqlite_open.create(path)
+    return SqliteLedger(path, clock=clock, is_alive=is_alive, read_only=read_only, marks=marks)
+
+
+def accept_place(url: str, *, actor: Actor, reason: str, clock: Clock = wall_clock, marks: Path | None = None) -> None:
+    """A person says that a restored or copied ledger may go on where it is: recorded as an event, with the reason."""
+    if not reason.strip():
+        raise UsageError("accepting a ledger needs a reason", code="no_reason", hint="say why: --reason TEXT")
+    SqliteLedger(_path(url), clock=clock, marks=marks, accept=(actor, reason)).close()
+
+
+def _path(url: str) -> Path:
+    scheme, colon, rest = url.partition(":")
+    if not colon or scheme != "sqlite":
+        raise UsageError(
+            f"{_shown(url)!r} is no ledger address this version understands",
+            code="bad_ledger_url",
+            hint="write sqlite:PATH, for example sqlite:payonce.db",
+        )
+    if not rest or rest == ":memory:" or "?" in rest:
+        raise UsageError(
+            f"{url!r} names no file", code="bad_ledger_url", hint="write sqlite:PATH, for example sqlite:payonce.db"
+        )
+    path = Path(rest).expanduser()
+    if not path.parent.is_dir():
+        raise LedgerError(
+            f"the folder {path.parent} of ledger {path} does not exist",
+            code="no_ledger_folder",
+            hint="make the folder, or check the path",
+        )
+    # The parent is resolved, the file is not: a link in its place is seen as what it is at the first write.
+    return path.parent.resolve() / path.name
+
+
+def _shown(url: str) -> str:
+    """An address without a password that may be in it."""
+    scheme, sep, rest = url.partition("://")
+    return f"{scheme}{sep}{rest.rpartition('@')[2]}"

@@ -1,0 +1,156 @@
+"""One batch inside one transaction: rows are laid out here, changed by the rules, and written back together.
+
+A desk belongs to one transaction and is thrown away with it; what it holds is never reused in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from payonce.core.states import ItemState
+from payonce.ledger.log import Log
+from payonce.ledger.rows import BatchRow, FindingRow, ItemRow, OpenRow, OutputRow, Saved, load
+from payonce.ledger.tables import Tables
+
+Share = tuple[ItemState, str, int]
+
+
+def share(row: ItemRow, held: OpenRow | None) -> Share:
+    """What an item adds to the tallies: pending and unknown ones what they hold, committed ones what was billed."""
+    if held is not None:
+        return row.state, held.hold_currency or "", held.hold_minor or 0
+    if row.state is ItemState.COMMITTED and row.billed_currency is not None:
+        return row.state, row.billed_currency, row.billed_minor or 0
+    return row.state, row.currency or "", row.minor or 0
+
+
+class Desk:
+    """The rows of one batch that a transaction works on.
+
+    ``rows``, ``opens`` and ``holders`` hold what was loaded; ``open_up``, ``close`` and ``shift`` keep them, the
+    tallies and what has to be written in step.
+    """
+
+    def __init__(self, batch: BatchRow, *, tables: Tables, log: Log) -> None:
+        self.batch = batch
+        self.log = log
+        self.tallies = tables.tallies(batch.number)
+        self.rows: dict[int, ItemRow] = {}
+        self.opens: dict[int, OpenRow] = {}
+        self.holders: dict[str, int | None] = {}
+        self._limits: tuple[str, Mapping[str, Any]] | None = None
+        self._tables = tables
+        self._changed_tallies: set[tuple[ItemState, str]] = set()
+        self._touched: dict[int, ItemRow] = {}
+        self._opened: dict[int, OpenRow] = {}
+        self._changed: dict[int, OpenRow] = {}
+        self._closed: set[int] = set()
+        self._outputs: list[OutputRow] = []
+        self._findings: list[FindingRow] = []
+
+    @property
+    def limits(self) -> Mapping[str, Any]:
+        """The batch's limits, parsed once per text."""
+        if self._limits is None or self._limits[0] is not self.batch.limits:
+            self._limits = (self.batch.limits, load(self.batch.limits))
+        return self._limits[1]
+
+    def lay_out(self, ns: Iterable[int]) -> None:
+        """Loads the items named that are not here yet, with their open intents and the holders of their targets."""
+        new = [n for n in dict.fromkeys(ns) if n not in self.rows]
+        if new:
+            self.take(self._tables.rows(self.batch.number, new))
+
+    def take(self, rows: list[ItemRow]) -> None:
+        """Lays out rows just loaded; rows that are here already stay as they are."""
+        number = self.batch.number
+        fresh = [row for row in rows if row.n not in self.rows]
+        held = [row.n for row in fresh if row.state.holds_money]
+        self.rows.update((row.n, row) for row in fresh)
+        if held:
+            self.opens.update((o.n, o) for o in self._tables.opens(number, held))
+        if self.batch.targets:
+            targets = list({row.target for row in fresh if row.target not in self.holders})
+            found: dict[str, int] = self._tables.holders(number, targets) if targets else {}
+            self.holders.update((target, found.get(target)) for target in targets)
+
+    def forget(self, ns: Iterable[int]) -> None:
+        """Takes rows that were flushed off the desk again, so that millions can pass over it."""
+        for n in ns:
+            self.rows.pop(n, None)
+
+    def open_up(self, row: ItemRow, opened: OpenRow) -> None:
+        """A planned item got an open intent."""
+        self.opens[row.n] = self._opened[row.n] = opened
+        if self.batch.targets:
+            self.holders[row.target] = row.n
+
+    def change(self, held: OpenRow) -> None:
+        """An open intent was changed."""
+        if held.n not in self._opened:
+            self._changed[held.n] = held
+
+    def close(self, row: ItemRow) -> None:
+        """An open intent is decided and goes."""
+        del self.opens[row.n]
+        self._changed.pop(row.n, None)
+        if self._opened.pop(row.n, None) is None:
+            self._closed.add(row.n)
+        if self.batch.targets:
+            self.holders[row.target] = None
+
+    def shift(self, row: ItemRow, before: Share) -> None:
+        """An item was changed: its old share of the tallies goes, its new one comes, and it will be written."""
+        self._touched[row.n] = row
+        after = share(row, self.opens.get(row.n))
+        if after == before:
+            return
+        for (state, currency, minor), sign in ((before, -1), (after, 1)):
+            tally = self.tallies.setdefault((state, currency), [0, 0])
+            tally[0] += sign
+            tally[1] += sign * minor
+            self._changed_tallies.add((state, currency))
+
+    def returned(self, output: OutputRow) -> None:
+        """What a committed call returned."""
+        self._outputs.append(output)
+
+    def find(self, finding: FindingRow) -> None:
+        """A discrepancy to be stored."""
+        self._findings.append(finding)
+
+    def count(self, *states: ItemState) -> int:
+        """How many items are in some states."""
+        return sum(tally[0] for (state, _), tally in self.tallies.items() if state in states)
+
+    def held_or_billed(self, currency: str) -> int:
+        """Committed, pending and unknown minor units of a currency: what counts against its budget."""
+        states = (ItemState.COMMITTED, ItemState.PENDING, ItemState.UNKNOWN)
+        return sum(self.tallies[key][1] for state in states if (key := (state, currency)) in self.tallies)
+
+    def flush(self) -> None:
+        """Writes items and intents, so that queries inside this transaction see them; rows stay laid out."""
+        if not (self._touched or self._changed or self._outputs or self._findings):
+            return
+        self._tables.save(
+            self.batch.number,
+            Saved(
+                items=list(self._touched.values()),
+                opened=list(self._opened.values()),
+                changed=list(self._changed.values()),
+                closed=list(self._closed),
+                outputs=self._outputs,
+                findings=self._findings,
+            ),
+        )
+        self._touched, self._opened, self._changed, self._closed = {}, {}, {}, set()
+        self._outputs, self._findings = [], []
+
+    def finish(self) -> None:
+        """Writes everything, the batch and its tallies last: once per transaction."""
+        self.flush()
+        if self._changed_tallies:
+            changed = {key: self.tallies[key] for key in self._changed_tallies}
+            self._tables.save_tallies(self.batch.number, changed)
+        self._tables.save_batch(self.batch)

@@ -1,0 +1,73 @@
+"""The trail's Merkle tree (RFC 6962), kept as its compact range: the roots of the complete subtrees, largest first.
+
+Appending a leaf costs about two hashes and needs nothing of the earlier leaves. The roots of complete subtrees of 256
+leaves (and of 256 of those, and so on) are handed out as they arise, so that a proof never re-hashes the whole trail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Final
+
+from payonce.core.events import node_hash
+
+KEPT_LEVELS: Final = (8, 16, 24, 32)
+EMPTY_ROOT: Final = hashlib.sha256(b"").digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The root of a complete subtree: of ``2 ** level`` leaves, the ``index``-th of that size, from 0."""
+
+    level: int
+    index: int
+    hash: bytes
+
+
+@dataclass(slots=True)
+class Head:
+    """The head of the trail: how many events, the compact range over them, the last leaf and the last event's time."""
+
+    size: int = 0
+    peaks: list[bytes] = field(default_factory=list)
+    last_leaf: bytes = b""
+    last_us: int = 0
+
+    def append(self, leaf: bytes) -> list[Node]:
+        """Takes a leaf hash in; returns the kept nodes that it completed."""
+        done: list[Node] = []
+        rest, level, node = self.size, 0, leaf
+        while rest & 1:
+            node = node_hash(self.peaks.pop(), node)
+            rest >>= 1
+            level += 1
+            if level in KEPT_LEVELS:
+                done.append(Node(level, self.size >> level, node))
+        self.peaks.append(node)
+        self.size += 1
+        self.last_leaf = leaf
+        return done
+
+    def root(self) -> bytes:
+        """The RFC 6962 tree head over all events."""
+        if not self.peaks:
+            return EMPTY_ROOT
+        node = self.peaks[-1]
+        for peak in reversed(self.peaks[:-1]):
+            node = node_hash(peak, node)
+        return node
+
+    def copy(self) -> Head:
+        """An independent copy."""
+        return Head(self.size, list(self.peaks), self.last_leaf, self.last_us)
+
+
+def pack(peaks: list[bytes]) -> bytes:
+    """The peaks as one column: 32 bytes each."""
+    return b"".join(peaks)
+
+
+def unpack(column: bytes) -> list[bytes]:
+    """The inverse of ``pack``."""
+    return [column[i : i + 32] for i in range(0, len(column), 32)]

@@ -1,0 +1,291 @@
+"""The rows a ledger keeps, as plain mutable records: what the rules read and change and every store loads and saves.
+
+JSON columns stay text here (a write never parses what it does not need); amounts are minor units and a currency, times
+microseconds since the epoch. Nothing here leaves the package: callers get the frozen values of core.model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from payonce.core.events import plain
+from payonce.core.model import Actor, Batch, BatchSpec, Item, NewItem, OpenIntent, Request, Worker
+from payonce.core.money import Money
+from payonce.core.states import BatchState, ItemState, Settlement
+
+# What was known of an open intent's latest call, and whether its item waits for a person (UNKNOWN).
+BURNT: Final = 1
+FINAL: Final = 2
+IN_PROGRESS: Final = 4
+ALREADY_DONE: Final = 8
+NO_INTENT: Final = 16
+UNKNOWN: Final = 32
+
+
+@dataclass(slots=True)
+class ItemRow:
+    """One item. ``first_sent_us`` is kept only while the item is planned again under a key that was used before."""
+
+    n: int
+    id: str
+    target: str
+    minor: int | None
+    currency: str | None
+    fields: str
+    state: ItemState = ItemState.PLANNED
+    settlement: Settlement = Settlement.NONE
+    generation: int = 0
+    step: int = 0
+    attempts: int = 0
+    spent: int = 0
+    not_before_us: int = 0
+    reference: str | None = None
+    billed_minor: int | None = None
+    billed_currency: str | None = None
+    code: str | None = None
+    message: str | None = None
+    carry: str = "{}"
+    first_sent_us: int = 0
+    updated_us: int = 0
+
+
+@dataclass(slots=True)
+class OpenRow:
+    """The open intent of a pending or unknown item. ``request`` is set only where it is new and has to be stored."""
+
+    n: int
+    target: str | None
+    fence: int
+    key: str | None
+    digest: bytes
+    first_sent_us: int
+    sent_us: int
+    send_by_us: int
+    deadline_us: int
+    seen_us: int | None
+    flags: int
+    code: str | None
+    message: str | None
+    lookups: int
+    lookup_failures: int
+    retry_at_us: int
+    hold_minor: int | None
+    hold_currency: str | None
+    request: Request | None = None
+
+
+@dataclass(slots=True)
+class BatchRow:
+    """One batch, its counters and its place in the sweep and in the rate."""
+
+    number: int
+    id: str
+    targets: bool
+    spec: str
+    seal: str
+    items: int
+    created_us: int
+    first_seq: int
+    state: BatchState = BatchState.SEALED
+    reason: str | None = None
+    reason_code: str | None = None
+    hold: bool = False
+    limits: str = "{}"
+    started_us: int | None = None
+    ended_us: int | None = None
+    sent: int = 0
+    lookups: int = 0
+    rate_limited: int = 0
+    refusals: int = 0
+    consecutive: int = 0
+    cursor: int = 0
+    next_slot_ns: int = 0
+    slow_until_us: int = 0
+    pace_per_ks: int | None = None
+    control: int = 0
+
+
+@dataclass(slots=True)
+class WorkerRow:
+    """One worker. ``left_us`` is set when it left or was declared dead; its fence is worthless from then on."""
+
+    fence: int
+    batch: int
+    actor: Actor
+    joined_us: int
+    lease_until_us: int
+    left_us: int | None = None
+
+
+@dataclass(slots=True)
+class FindingRow:
+    """One discrepancy about to be stored; the store numbers it."""
+
+    batch: int
+    n: int | None
+    item: str | None
+    kind: str
+    data: str
+    opened_us: int
+
+
+@dataclass(slots=True)
+class OutputRow:
+    """What a committed call returned, and the answer fields kept with it."""
+
+    n: int
+    output: bytes | None
+    kept: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event about to be appended: sequence, batch and item number (for the indexes), canonical bytes."""
+
+    seq: int
+    batch: int | None
+    n: int | None
+    body: bytes
+
+
+# Amounts by state and currency ("" for none): [items, minor units].
+Tallies = dict[tuple[ItemState, str], list[int]]
+
+
+def dump(value: Any) -> str:
+    """A JSON value as compact text with sorted keys; what JSON cannot hold exactly becomes text."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=str).decode()
+    except TypeError:  # integers beyond 64 bits
+        return orjson.dumps(plain(value), option=orjson.OPT_SORT_KEYS).decode()
+
+
+def load(text: str) -> Any:
+    """The value of a JSON column."""
+    return {} if text == "{}" else orjson.loads(text)
+
+
+def money(minor: int | None, currency: str | None) -> Money | None:
+    """Money of two columns, None where there is none."""
+    return None if minor is None or currency is None else Money.of_minor(minor, currency)
+
+
+def new_row(n: int, item: NewItem) -> ItemRow:
+    """The row of an item about to be sealed as number ``n``."""
+    target = item.id if item.target is None else item.target
+    if item.money is None:
+        return ItemRow(n, item.id, target, None, None, dump(item.fields))
+    return ItemRow(n, item.id, target, item.money.minor, item.money.currency, dump(item.fields))
+
+
+def as_item(row: ItemRow) -> Item:
+    """The public value of an item's row."""
+    return Item(
+        n=row.n,
+        id=row.id,
+        target=row.target,
+        money=money(row.minor, row.currency),
+        fields=load(row.fields),
+        state=row.state,
+        settlement=row.settlement,
+        generation=row.generation,
+        step=row.step,
+        attempts=row.attempts,
+        spent=row.spent,
+        not_before_us=row.not_before_us,
+        reference=row.reference,
+        billed=money(row.billed_minor, row.billed_currency),
+        code=row.code,
+        message=row.message,
+        carry=load(row.carry),
+        updated_us=row.updated_us,
+    )
+
+
+def as_open(row: OpenRow, item: ItemRow, request: Request | None) -> OpenIntent:
+    """The public value of an open intent; without key and request where the step has had no intent yet."""
+    intended = not row.flags & NO_INTENT
+    return OpenIntent(
+        item=as_item(item),
+        key=row.key if intended else None,
+        request=request if intended else None,
+        first_sent_us=row.first_sent_us,
+        sent_us=row.sent_us,
+        send_by_us=row.send_by_us,
+        deadline_us=row.deadline_us,
+        fence=row.fence,
+        seen_us=row.seen_us,
+        burnt=bool(row.flags & BURNT),
+        final=bool(row.flags & FINAL),
+        in_progress=bool(row.flags & IN_PROGRESS),
+        already_done=bool(row.flags & ALREADY_DONE),
+        code=row.code,
+        message=row.message,
+        lookups=row.lookups,
+        lookup_failures=row.lookup_failures,
+        retry_at_us=row.retry_at_us,
+        intent=intended,
+    )
+
+
+def as_batch(row: BatchRow) -> Batch:
+    """The public value of a batch's row."""
+    return Batch(
+        spec=BatchSpec(**orjson.loads(row.spec)),
+        number=row.number,
+        state=row.state,
+        seal=row.seal,
+        items=row.items,
+        reason=row.reason,
+        reason_code=row.reason_code,
+        held=row.hold,
+        limits=load(row.limits),
+        created_us=row.created_us,
+        started_us=row.started_us,
+        ended_us=row.ended_us,
+    )
+
+
+def as_worker(row: WorkerRow, batch: BatchRow, *, now_us: int, others: int) -> Worker:
+    """The public value of a worker: its lease, and what its batch asks of it now."""
+    return Worker(
+        batch=batch.id,
+        fence=row.fence,
+        lease_until_us=row.lease_until_us,
+        now_us=now_us,
+        state=batch.state,
+        reason=batch.reason,
+        limits=load(batch.limits),
+        control=batch.control,
+        slow_until_us=batch.slow_until_us,
+        pace_per_ks=batch.pace_per_ks,
+        others=others,
+    )
+
+
+def actor_fields(actor: Actor) -> dict[str, Any]:
+    """An actor with everything that is known of it: how a worker is stored, and named when it joins."""
+    return signature(actor) | {
+        name: value for name, value in (("boot", actor.boot), ("pid_start", actor.pid_start)) if value
+    }
+
+
+def signature(actor: Actor) -> dict[str, Any]:
+    """An actor as it signs events: who, where, with what."""
+    known = (("user", actor.user), ("host", actor.host), ("pid", actor.pid), ("program", actor.program))
+    return {name: value for name, value in known if value}
+
+
+@dataclass(slots=True)
+class Saved:
+    """What a flush hands to a store: rows to write, intents to open, change and close, and what hangs on them."""
+
+    items: list[ItemRow] = field(default_factory=list)
+    opened: list[OpenRow] = field(default_factory=list)
+    changed: list[OpenRow] = field(default_factory=list)
+    closed: list[int] = field(default_factory=list)
+    outputs: list[OutputRow] = field(default_factory=list)
+    findings: list[FindingRow] = field(default_factory=list)

@@ -1,0 +1,214 @@
+"""The rules of a ledger: what a command does to one item, or why it does not land. The same code for every store.
+
+Nothing here reads or writes a store: the desk has laid the rows out. A command either lands whole, with its event, its
+tallies and its counters, or changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from payonce.core.commands import Change, Command, Intend, Landed
+from payonce.core.events import plain
+from payonce.core.money import Money, format_minor
+from payonce.core.states import TRANSITIONS, BatchState, ItemEvent, ItemState
+from payonce.ledger import effects
+from payonce.ledger.desk import Desk, share
+from payonce.ledger.requests import request_digest
+from payonce.ledger.rows import BURNT, NO_INTENT, UNKNOWN, ItemRow, OpenRow
+
+_S, _E = ItemState, ItemEvent
+_LANDED, _STALE = Landed.LANDED, Landed.STALE
+
+# What a worker may say of an item. Putting a refused or skipped one back is for operators, taking over a verb of its own.
+WORKERS_EVENTS: Final = frozenset(
+    {
+        _E.UNRESOLVED,
+        _E.LOOKUP,
+        _E.STEP_DONE,
+        _E.COMMIT,
+        _E.REFUSE,
+        _E.NOT_EXECUTED,
+        _E.UNDECIDED,
+        _E.SKIP,
+        _E.SETTLE,
+    }
+)
+OPERATORS_EVENTS: Final = WORKERS_EVENTS | {_E.RETRY}
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who gives a command: a worker with its fence, or an operator (fence 0) with a reason.
+
+    ``stamp`` goes into each event. ``may_send`` is False for a worker whose lease is over: what it learned still
+    counts while nobody took its items over, but no new call may start. ``busy`` are the fences of live workers, whose
+    pending items an operator must leave alone.
+    """
+
+    fence: int
+    stamp: Mapping[str, Any]
+    may_send: bool = True
+    busy: frozenset[int] = field(default_factory=frozenset)
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether this is a worker, bound by its fence, the batch's state and the budget."""
+        return self.fence > 0
+
+    def owns(self, held: OpenRow) -> bool:
+        """Whether an open intent may be changed: a worker its own ones, an operator those nobody is working on."""
+        if self.fence > 0:
+            return held.fence == self.fence
+        return bool(held.flags & UNKNOWN) or held.fence not in self.busy
+
+
+def apply(desk: Desk, command: Command, author: Author) -> Landed:
+    """Applies one command to its item, which must be laid out."""
+    row = desk.rows.get(command.n)
+    if row is None:
+        return _STALE
+    if type(command) is Intend:
+        return _intend(desk, row, command, author)
+    assert isinstance(command, Change)
+    return _change(desk, row, command, author)
+
+
+def _intend(desk: Desk, row: ItemRow, command: Intend, author: Author) -> Landed:
+    assert command.event in (_E.INTENT, _E.RESEND), f"{command.event} is no intent"
+    if (row.state, command.event) not in TRANSITIONS or not author.may_send:
+        return _STALE
+    if row.generation != command.generation or row.step != command.step:
+        return _STALE
+    held = desk.opens.get(row.n)
+    if held is not None and not author.owns(held):
+        return _STALE
+    if author.is_worker and desk.batch.state is not BatchState.RUNNING:
+        return Landed.NOT_RUNNING
+    if held is None and desk.batch.targets and desk.holders.get(row.target) is not None:
+        return Landed.TARGET_BUSY
+    hold = _hold(row, held, command.reserve)
+    if author.is_worker and _over_budget(desk, held, hold):
+        return Landed.OVER_BUDGET
+    before = share(row, held)
+    if held is None:
+        held = _first_intent(desk, row, command, author, hold)
+    else:
+        _send_again(desk, held, command, hold)
+    row.state = _S.PENDING
+    row.code = row.message = None
+    row.updated_us = desk.log.now_us
+    if author.is_worker:
+        row.attempts += 1
+        desk.batch.sent += 1
+    desk.shift(row, before)
+    _emit_intent(desk, row, held, command, author)
+    return _LANDED
+
+
+def _hold(row: ItemRow, held: OpenRow | None, reserve: Money | None) -> tuple[int | None, str | None]:
+    """What the item holds while it is pending: the reserve named, what it held before, or its own amount."""
+    if reserve is not None:
+        return reserve.minor, reserve.currency
+    if held is not None:
+        return held.hold_minor, held.hold_currency
+    return row.minor, row.currency
+
+
+def _over_budget(desk: Desk, held: OpenRow | None, hold: tuple[int | None, str | None]) -> bool:
+    minor, currency = hold
+    budget = desk.limits.get("budget")
+    if not budget or minor is None or currency is None or currency not in budget:
+        return False
+    already = (held.hold_minor or 0) if held is not None and held.hold_currency == currency else 0
+    # Holding no more than before is never refused: a resend costs the same money, not new money.
+    return minor > already and desk.held_or_billed(currency) - already + minor > int(budget[currency])
+
+
+def _first_intent(
+    desk: Desk, row: ItemRow, command: Intend, author: Author, hold: tuple[int | None, str | None]
+) -> OpenRow:
+    now_us = desk.log.now_us
+    held = OpenRow(
+        n=row.n,
+        target=row.target,
+        fence=author.fence,
+        key=command.key,
+        digest=request_digest(command.request),
+        first_sent_us=row.first_sent_us or now_us,  # the window starts with the first intent under this very key
+        sent_us=now_us,
+        send_by_us=command.send_by_us,
+        deadline_us=command.deadline_us,
+        seen_us=None,
+        flags=0,
+        code=None,
+        message=None,
+        lookups=0,
+        lookup_failures=0,
+        retry_at_us=0,
+        hold_minor=hold[0],
+        hold_currency=hold[1],
+        request=command.request,
+    )
+    desk.open_up(row, held)
+    return held
+
+
+def _send_again(desk: Desk, held: OpenRow, command: Intend, hold: tuple[int | None, str | None]) -> None:
+    now_us = desk.log.now_us
+    digest = request_digest(command.request)
+    if held.flags & NO_INTENT:
+        held.key, held.digest, held.request = command.key, digest, command.request
+        held.first_sent_us, held.flags = now_us, 0
+    else:
+        # A resend under one key with other bytes is the fault this program exists to rule out.
+        assert digest == held.digest and command.key == held.key, "a resend must repeat the stored key and request"
+        held.flags &= BURNT
+    held.sent_us, held.send_by_us, held.deadline_us = now_us, command.send_by_us, command.deadline_us
+    held.seen_us = held.code = held.message = None
+    held.lookup_failures = held.retry_at_us = 0
+    held.hold_minor, held.hold_currency = hold
+    desk.change(held)
+
+
+def _emit_intent(desk: Desk, row: ItemRow, held: OpenRow, command: Intend, author: Author) -> None:
+    body: dict[str, Any] = {
+        "type": command.event.value,
+        "batch": desk.batch.id,
+        "item": row.id,
+        "attempt": row.attempts,
+        "generation": row.generation,
+        "step": row.step,
+        "request": held.digest.hex(),
+        **author.stamp,
+    }
+    if held.key is not None:
+        body["key"] = held.key
+    if row.minor is not None and row.currency is not None:
+        body["amount"] = format_minor(row.minor, row.currency)
+        body["currency"] = row.currency
+    if command.reserve is not None:
+        body["reserve"] = {"amount": command.reserve.text, "currency": command.reserve.currency}
+    if command.data:
+        body["data"] = plain(command.data)
+    desk.log.emit(body, batch=desk.batch.number, n=row.n)
+
+
+def _change(desk: Desk, row: ItemRow, change: Change, author: Author) -> Landed:
+    after = TRANSITIONS.get((row.state, change.event))
+    if after is None or change.event not in (WORKERS_EVENTS if author.is_worker else OPERATORS_EVENTS):
+        return _STALE
+    held = desk.opens.get(row.n)
+    if held is not None and not author.owns(held):
+        return _STALE
+    if change.event is _E.RETRY and desk.batch.state is BatchState.CANCELLED:
+        return Landed.NOT_RUNNING
+    assert change.generation is None or (after is _S.PLANNED and change.generation > row.generation), (
+        "a new generation is for an item that is planned again, and higher than the last"
+    )
+    effects.move(desk, row, held, change, after, author.stamp)
+    if author.is_worker:
+        effects.trip(desk, change, author.stamp)
+    return _LANDED

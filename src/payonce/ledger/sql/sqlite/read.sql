@@ -1,0 +1,107 @@
+-- Statements of the reading side: what is durable, beside a running write.
+
+-- meta --
+-- Facts about the ledger itself.
+SELECT name, value FROM meta;
+
+-- head --
+-- The head of the trail.
+SELECT size, last_us, last_leaf, peaks FROM head;
+
+-- batches --
+-- All batches, newest first, or the one named.
+SELECT number, id, targets, spec, seal, items, created_us, first_seq, state, reason, reason_code, hold, limits,
+  started_us, ended_us, sent, lookups, rate_limited, refusals, consecutive, cursor, next_slot_ns, slow_until_us,
+  pace_per_ks, control
+FROM batches WHERE ?1 IS NULL OR id = ?1 ORDER BY number DESC;
+
+-- batch_ids --
+-- The names of all batches.
+SELECT number, id FROM batches;
+
+-- tallies --
+-- A batch's tallies.
+SELECT state, currency, items, minor FROM tallies WHERE batch = ?;
+
+-- workers --
+-- A batch's workers that have not left.
+SELECT fence, batch, actor, joined_us, lease_until_us, left_us FROM workers WHERE batch = ? AND left_us IS NULL;
+
+-- present_workers --
+-- All workers that have not left.
+SELECT fence, batch, actor, joined_us, lease_until_us, left_us FROM workers WHERE left_us IS NULL;
+
+-- items --
+-- A page of a batch's items in input order: ?1 is the batch's place, ?2 the place to start behind.
+SELECT place - ?1, id, coalesce(target, id), minor, currency, coalesce(fields, '{}'), state, settlement, generation,
+  step, attempts, spent, not_before_us, reference, billed_minor, billed_currency, code, message, coalesce(carry, '{}'),
+  first_sent_us, updated_us
+FROM items WHERE place > ?2 AND place < ?1 + 4294967296
+ORDER BY place LIMIT ?3;
+
+-- items_in_state --
+-- As above, of one state (?4).
+SELECT place - ?1, id, coalesce(target, id), minor, currency, coalesce(fields, '{}'), state, settlement, generation,
+  step, attempts, spent, not_before_us, reference, billed_minor, billed_currency, code, message, coalesce(carry, '{}'),
+  first_sent_us, updated_us
+FROM items WHERE place > ?2 AND place < ?1 + 4294967296 AND state = ?4
+ORDER BY place LIMIT ?3;
+
+-- item --
+-- One item by its id.
+SELECT place - ?1, id, coalesce(target, id), minor, currency, coalesce(fields, '{}'), state, settlement, generation,
+  step, attempts, spent, not_before_us, reference, billed_minor, billed_currency, code, message, coalesce(carry, '{}'),
+  first_sent_us, updated_us
+FROM items WHERE id = ?2 AND batch = ?1 >> 32;
+
+-- open_intents --
+-- Some open intents with their items: ?1 is the batch's place, ?2 a JSON list of numbers.
+SELECT i.place - ?1, i.id, coalesce(i.target, i.id), i.minor, i.currency, coalesce(i.fields, '{}'), i.state,
+  i.settlement, i.generation, i.step, i.attempts, i.spent, i.not_before_us, i.reference, i.billed_minor,
+  i.billed_currency, i.code, i.message, coalesce(i.carry, '{}'), i.first_sent_us, i.updated_us,
+  o.place - ?1, o.target, o.fence, o.key, o.digest, o.first_sent_us, o.sent_us, o.send_by_us, o.deadline_us, o.seen_us,
+  o.flags, o.code, o.message, o.lookups, o.lookup_failures, o.retry_at_us, o.hold_minor, o.hold_currency,
+  o.method, o.path, o.headers, o.body
+FROM intents AS o JOIN items AS i ON i.place = o.place
+WHERE o.place IN (SELECT ?1 + value FROM json_each(?2))
+ORDER BY o.place;
+
+-- events --
+-- Events of the whole ledger.
+SELECT seq, place, body FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2;
+
+-- events_of_batch --
+-- Events of one batch, its items' included, from its first one on: ?3 is the batch's place.
+SELECT seq, place, body FROM events
+WHERE seq > ?1 AND +place >= ?3 AND +place < ?3 + 4294967296
+ORDER BY seq LIMIT ?2;
+
+-- events_of_item --
+-- Events of one item: ?3 is its place.
+SELECT seq, place, body FROM events WHERE place = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2;
+
+-- event --
+-- One event.
+SELECT body FROM events WHERE seq = ?;
+
+-- last_event --
+-- The last event there is.
+SELECT seq, body FROM events ORDER BY seq DESC LIMIT 1;
+
+-- outputs --
+-- What the calls of some items returned.
+SELECT place & 4294967295, output, kept FROM outputs WHERE place BETWEEN ? AND ?;
+
+-- findings --
+-- A batch's discrepancies, oldest first.
+SELECT id, item, kind, data, state, opened_us FROM findings WHERE batch = ? ORDER BY id;
+
+-- nodes --
+-- The kept hashes of subtrees.
+SELECT level, idx, hash FROM nodes;
+
+-- all_opens --
+-- All open intents of a batch, without their requests: ?1 is the batch's place.
+SELECT place - ?1, target, fence, key, digest, first_sent_us, sent_us, send_by_us, deadline_us, seen_us, flags, code,
+  message, lookups, lookup_failures, retry_at_us, hold_minor, hold_currency
+FROM intents WHERE place > ?1 AND place < ?1 + 4294967296;

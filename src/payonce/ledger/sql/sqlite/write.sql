@@ -1,0 +1,153 @@
+-- Statements of a write transaction. Each block has a name and says what it is for.
+
+-- head --
+-- The head of the trail as this transaction begins.
+SELECT size, last_us, last_leaf, peaks FROM head;
+
+-- save_head --
+-- The head after this transaction's events.
+UPDATE head SET size = ?, last_us = ?, last_leaf = ?, peaks = ?;
+
+-- add_event --
+-- One event of the trail.
+INSERT INTO events (seq, place, body) VALUES (?, ?, ?);
+
+-- add_node --
+-- The hash of a subtree that became complete.
+INSERT INTO nodes (level, idx, hash) VALUES (?, ?, ?);
+
+-- batch --
+-- A batch by its id.
+SELECT number, id, targets, spec, seal, items, created_us, first_seq, state, reason, reason_code, hold, limits,
+  started_us, ended_us, sent, lookups, rate_limited, refusals, consecutive, cursor, next_slot_ns, slow_until_us,
+  pace_per_ks, control
+FROM batches WHERE id = ?;
+
+-- add_batch --
+-- A new batch; its number is the rowid.
+INSERT INTO batches (id, targets, spec, seal, items, created_us, first_seq, state, reason, reason_code, hold, limits,
+  started_us, ended_us, sent, lookups, rate_limited, refusals, consecutive, cursor, next_slot_ns, slow_until_us,
+  pace_per_ks, control)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- save_batch --
+-- What changes of a batch.
+UPDATE batches SET items = ?, state = ?, reason = ?, reason_code = ?, hold = ?, limits = ?, started_us = ?,
+  ended_us = ?, sent = ?, lookups = ?, rate_limited = ?, refusals = ?, consecutive = ?, cursor = ?, next_slot_ns = ?,
+  slow_until_us = ?, pace_per_ks = ?, control = ?
+WHERE number = ?;
+
+-- tallies --
+-- A batch's tallies.
+SELECT state, currency, items, minor FROM tallies WHERE batch = ?;
+
+-- save_tally --
+-- One tally, as an absolute value.
+INSERT INTO tallies (batch, state, currency, items, minor) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET items = excluded.items, minor = excluded.minor;
+
+-- add_item --
+-- A new item, planned.
+INSERT INTO items (place, id, target, minor, currency, fields, state, updated_us) VALUES (?, ?, ?, ?, ?, ?, 0, ?);
+
+-- rows --
+-- Some items of a batch by number: ?1 is the batch's place, ?2 a JSON list of numbers.
+SELECT j.value, id, coalesce(target, id), minor, currency, coalesce(fields, '{}'), state, settlement, generation, step,
+  attempts, spent, not_before_us, reference, billed_minor, billed_currency, code, message, coalesce(carry, '{}'),
+  first_sent_us, updated_us
+FROM (SELECT value FROM json_each(?2)) AS j CROSS JOIN items ON place = ?1 + j.value;
+
+-- planned_after --
+-- The next planned items in input order: ?1 is the batch's place, ?2 the place to start behind.
+SELECT place - ?1, id, coalesce(target, id), minor, currency, coalesce(fields, '{}'), state, settlement, generation,
+  step, attempts, spent, not_before_us, reference, billed_minor, billed_currency, code, message, coalesce(carry, '{}'),
+  first_sent_us, updated_us
+FROM items INDEXED BY items_planned
+WHERE state = 0 AND place > ?2 AND place < ?1 + 4294967296
+ORDER BY place LIMIT ?3;
+
+-- number_of --
+-- An item's number by its id.
+SELECT place & 4294967295 FROM items WHERE id = ? AND batch = ?;
+
+-- save_item --
+-- What changes of an item.
+UPDATE items SET state = ?, settlement = ?, generation = ?, step = ?, attempts = ?, spent = ?, not_before_us = ?,
+  reference = ?, billed_minor = ?, billed_currency = ?, code = ?, message = ?, carry = ?, first_sent_us = ?,
+  updated_us = ?
+WHERE place = ?;
+
+-- opens --
+-- Open intents of some items, without their requests: ?1 is the batch's place, ?2 a JSON list of numbers.
+SELECT j.value, target, fence, key, digest, first_sent_us, sent_us, send_by_us, deadline_us, seen_us, flags, code,
+  message, lookups, lookup_failures, retry_at_us, hold_minor, hold_currency
+FROM (SELECT value FROM json_each(?2)) AS j CROSS JOIN intents ON place = ?1 + j.value;
+
+-- holders --
+-- Which of some targets are held, and by which item: ?2 is a JSON list of targets.
+SELECT target, place & 4294967295 FROM (SELECT value FROM json_each(?2)) AS j CROSS JOIN intents ON batch = ?1 AND target = j.value;
+
+-- orphans --
+-- Pending items whose worker is none of the living: ?2 is a JSON list of fences.
+SELECT place & 4294967295 FROM intents INDEXED BY intents_pending
+WHERE batch = ?1 AND flags < 32 AND fence NOT IN (SELECT value FROM json_each(?2))
+ORDER BY place LIMIT ?3;
+
+-- open_intent --
+-- A new open intent.
+INSERT INTO intents (place, target, fence, key, digest, first_sent_us, sent_us, send_by_us, deadline_us, seen_us, flags,
+  code, message, lookups, lookup_failures, retry_at_us, hold_minor, hold_currency, method, path, headers, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- change_intent --
+-- What changes of an open intent under one key.
+UPDATE intents SET fence = ?, first_sent_us = ?, sent_us = ?, send_by_us = ?, deadline_us = ?, seen_us = ?, flags = ?,
+  code = ?, message = ?, lookups = ?, lookup_failures = ?, retry_at_us = ?, hold_minor = ?, hold_currency = ?
+WHERE place = ?;
+
+-- change_request --
+-- The next step's key and request.
+UPDATE intents SET key = ?, digest = ?, method = ?, path = ?, headers = ?, body = ? WHERE place = ?;
+
+-- close_intent --
+-- An open intent that is decided.
+DELETE FROM intents WHERE place = ?;
+
+-- add_output --
+-- What a committed call returned.
+INSERT INTO outputs (place, output, kept) VALUES (?, ?, ?)
+ON CONFLICT DO UPDATE SET output = excluded.output, kept = excluded.kept;
+
+-- add_finding --
+-- A discrepancy.
+INSERT INTO findings (batch, item, kind, data, opened_us) VALUES (?, ?, ?, ?, ?);
+
+-- add_worker --
+-- A worker; its fence is the rowid, never used twice.
+INSERT INTO workers (batch, actor, joined_us, lease_until_us, left_us) VALUES (?, ?, ?, ?, ?);
+
+-- worker --
+-- A worker by its fence.
+SELECT fence, batch, actor, joined_us, lease_until_us, left_us FROM workers WHERE fence = ?;
+
+-- workers --
+-- A batch's workers that have not left.
+SELECT fence, batch, actor, joined_us, lease_until_us, left_us FROM workers WHERE batch = ? AND left_us IS NULL;
+
+-- save_worker --
+-- A worker's lease and leaving.
+UPDATE workers SET lease_until_us = ?, left_us = ? WHERE fence = ?;
+
+-- index_references --
+-- Made when a look-up asks for the first time which references are taken: most ledgers never need it, and it would
+-- cost every commit a page somewhere in the middle of a large index.
+CREATE INDEX IF NOT EXISTS items_by_reference ON items (reference) WHERE reference IS NOT NULL;
+
+-- claimed --
+-- Those of some references that a committed item carries: ?1 is a JSON list.
+SELECT DISTINCT reference FROM (SELECT value FROM json_each(?1)) AS j CROSS JOIN items INDEXED BY items_by_reference
+  ON reference = j.value AND reference IS NOT NULL AND state = 2;
+
+-- save_meta --
+-- A fact about the ledger itself.
+INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value;

@@ -1,0 +1,126 @@
+"""A ledger in one SQLite file: many processes of one host, one fsync for each transaction.
+
+A writing connection and a reading one, so that a status never waits for a write. See sqlite_open.py for what is refused
+and set at open, place.py for how a restored or copied ledger is noticed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from payonce.core.errors import LedgerError
+from payonce.core.events import leaf_hash
+from payonce.core.model import Actor, Batch, BatchSpec, NewItem
+from payonce.ledger.actors import is_alive as process_is_alive
+from payonce.ledger.actors import this_actor, wall_clock
+from payonce.ledger.log import Log
+from payonce.ledger.place import Marker, refuse_claimed, refuse_copied, refuse_rolled_back, state_folder
+from payonce.ledger.rows import signature
+from payonce.ledger.sqlite_errors import faults
+from payonce.ledger.sqlite_open import FileGuard, open_reader, open_writer
+from payonce.ledger.sqlite_reads import SqliteReads
+from payonce.ledger.sqlite_tables import SqliteTables
+from payonce.ledger.store import Clock, IsAlive
+from payonce.ledger.store_reads import StoreLedger
+
+
+class SqliteLedger(StoreLedger):
+    """An existing ledger in a SQLite file. ``sqlite_open.create`` makes a new file.
+
+    Raises LedgerError or LedgerPlaceError where it may not be written; ``read_only`` opens any ledger for reading.
+    ``accept`` (who, why) takes it as it is, where it is, and records that.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Clock = wall_clock,
+        is_alive: IsAlive = process_is_alive,
+        read_only: bool = False,
+        marks: Path | None = None,
+        accept: tuple[Actor, str] | None = None,
+    ) -> None:
+        self._path = path
+        self._reader = open_reader(path) if read_only else None
+        self._writer = None if read_only else open_writer(path)
+        if self._reader is None:
+            self._reader = open_reader(path)
+        reads = SqliteReads(self._reader, path=path)
+        self._marker = Marker(path, reads.meta()["id"], folder=marks or state_folder())
+        writer = self._writer or self._reader
+        self._sqlite = SqliteTables(writer, guard=FileGuard(path), after=self._marker.durable)
+        super().__init__(self._sqlite, reads, clock=clock, is_alive=is_alive)
+        self._sqlite_reads = reads
+        if not read_only:
+            try:
+                self._take_place(accept)
+            except BaseException:
+                self._close_connections()
+                raise
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Log]:
+        if self._writer is None:
+            raise LedgerError(
+                f"ledger {self._path} is open for reading only", code="ledger_read_only", hint="open it for writing"
+            )
+        with faults(self._path), super()._transaction() as log:
+            yield log
+
+    def seal(self, spec: BatchSpec, items: Iterable[NewItem], *, seal: str, actor: Actor) -> Batch:
+        """See ledger.protocol. The journal of a large batch is folded into the file at once, so that no later open
+        has to recover it."""
+        batch = super().seal(spec, items, seal=seal, actor=actor)
+        with suppress(sqlite3.Error):
+            self._sqlite.checkpoint()
+        return batch
+
+    def close(self) -> None:
+        """See ledger.protocol."""
+        if self._writer is not None:
+            self._marker.write()
+        with faults(self._path):
+            self._close_connections()
+
+    def _close_connections(self) -> None:
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                connection.close()
+
+    def _take_place(self, accept: tuple[Actor, str] | None) -> None:
+        """Refuses a ledger that is not what or where it was; records its birth, a move, or a person's acceptance."""
+        reads, path = self._sqlite_reads, self._path
+        self._trust_head()
+        meta, size = reads.meta(), reads.head().size
+        moved = False
+        if accept is None:
+            refuse_rolled_back(path, self._marker.marks(), body=reads.body)
+            moved = refuse_copied(path, meta.get("home"), ledger=meta["id"])
+            refuse_claimed(path, reads.present_workers(), now_us=self._clock())
+        if size and accept is None and not moved:
+            return
+        with self._transaction() as log:
+            if log.head.size == 0:
+                body = {"type": "ledger_created", "ledger": meta["id"], "actor": signature(this_actor())}
+            elif accept is not None:
+                actor, reason = accept
+                body = {"type": "ledger_accepted", "ledger": meta["id"], "actor": signature(actor), "reason": reason}
+            else:
+                body = {"type": "note", "code": "ledger_moved", "from": meta.get("home", ""), "to": str(path)}
+            log.emit(body)
+            self._sqlite.save_meta("home", str(path))
+
+    def _trust_head(self) -> None:
+        """The head and the last event agree; the full comparison is ``check``."""
+        head, last = self._sqlite_reads.head(), self._sqlite_reads.last_event()
+        size, leaf = (0, b"") if last is None else (last[0], leaf_hash(last[1]))
+        if (size, leaf) != (head.size, head.last_leaf):
+            raise LedgerError(
+                f"ledger {self._path}: the trail ends at event {size}, its head says {head.size}",
+                code="ledger_corrupt",
+                hint="someone changed the trail; restore the ledger from a backup and reconcile before going on",
+            )

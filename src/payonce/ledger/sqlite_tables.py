@@ -1,0 +1,239 @@
+"""The writing side of a SQLite ledger: one connection, explicit transactions, set-based statements.
+
+Nothing is cached between transactions: another process may have written. Every statement is in sql/sqlite/write.sql.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+import orjson
+
+from payonce.core.errors import UsageError
+from payonce.core.model import OpenIntent
+from payonce.ledger.log import Log
+from payonce.ledger.merkle import Head, pack
+from payonce.ledger.queries import queries
+from payonce.ledger.rows import (
+    BatchRow,
+    ItemRow,
+    OpenRow,
+    Saved,
+    Tallies,
+    WorkerRow,
+)
+from payonce.ledger.sqlite_reads import read_open_intents
+from payonce.ledger.sqlite_rows import (
+    SHIFT,
+    STATE_CODE,
+    batch_columns,
+    change_columns,
+    item_columns,
+    new_batch_columns,
+    new_item_columns,
+    open_columns,
+    place,
+    request_columns,
+    to_batch,
+    to_head,
+    to_item,
+    to_open,
+    to_tallies,
+    to_worker,
+    worker_columns,
+)
+
+
+class SqliteTables:
+    """The rows of a ledger in SQLite, as ``ledger.tables`` asks for them.
+
+    ``guard`` is called before each commit: it raises LedgerError where the file is no longer the one that was opened.
+    ``after`` is called with the head once a commit is durable.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, *, guard: Callable[[], None], after: Callable[[Head], None]
+    ) -> None:
+        self._db = connection
+        self._sql = queries("sqlite", "write")
+        self._guard = guard
+        self._after = after
+        self._head = Head()
+        self._appended = False
+        self._targets: dict[int, bool] = {}
+
+    def begin(self) -> Head:
+        """See ledger.tables."""
+        self._db.execute("BEGIN IMMEDIATE")
+        self._head = to_head(self._one("head"))
+        self._appended = False
+        return self._head
+
+    def append(self, log: Log) -> None:
+        """See ledger.tables."""
+        events = [
+            (e.seq, None if e.batch is None else e.batch << SHIFT | (e.n or 0), e.body.decode()) for e in log.entries
+        ]
+        self._db.executemany(self._sql["add_event"], events)
+        if log.nodes:
+            self._db.executemany(self._sql["add_node"], [(node.level, node.index, node.hash) for node in log.nodes])
+        head = log.head
+        self._db.execute(self._sql["save_head"], (head.size, head.last_us, head.last_leaf, pack(head.peaks)))
+        self._appended = True
+
+    def commit(self) -> None:
+        """See ledger.tables."""
+        self._guard()
+        self._db.execute("COMMIT")
+        if self._appended:
+            self._after(self._head)
+
+    def rollback(self) -> None:
+        """See ledger.tables. Where SQLite has rolled back by itself there is nothing left to do."""
+        try:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+        except sqlite3.Error:
+            pass  # the connection is broken: nothing was committed, and the cause is on its way up
+
+    def batch(self, batch: str) -> BatchRow | None:
+        """See ledger.tables."""
+        row = self._db.execute(self._sql["batch"], (batch,)).fetchone()
+        if row is None:
+            return None
+        found = to_batch(row)
+        self._targets[found.number] = found.targets
+        return found
+
+    def add_batch(self, row: BatchRow) -> int:
+        """See ledger.tables."""
+        number = self._db.execute(self._sql["add_batch"], new_batch_columns(row)).lastrowid
+        assert number is not None
+        return number
+
+    def add_items(self, number: int, rows: Iterable[ItemRow]) -> None:
+        """See ledger.tables."""
+        base = place(number)
+        last = ""
+
+        def columns() -> Iterable[tuple[Any, ...]]:
+            nonlocal last
+            for row in rows:
+                last = row.id
+                yield new_item_columns(row, base)
+
+        try:
+            self._db.executemany(self._sql["add_item"], columns())
+        except sqlite3.IntegrityError as error:
+            raise UsageError(
+                f"item {last!r} is in the batch twice", code="duplicate_item", hint="ids are unique in a batch"
+            ) from error
+
+    def save_batch(self, row: BatchRow) -> None:
+        """See ledger.tables."""
+        self._db.execute(self._sql["save_batch"], (*batch_columns(row), row.number))
+
+    def tallies(self, number: int) -> Tallies:
+        """See ledger.tables."""
+        return to_tallies(self._db.execute(self._sql["tallies"], (number,)).fetchall())
+
+    def save_tallies(self, number: int, changed: Tallies) -> None:
+        """See ledger.tables."""
+        rows = [(number, STATE_CODE[state], currency, *tally) for (state, currency), tally in changed.items()]
+        self._db.executemany(self._sql["save_tally"], rows)
+
+    def rows(self, number: int, ns: Sequence[int]) -> list[ItemRow]:
+        """See ledger.tables."""
+        return [to_item(row) for row in self._all("rows", place(number), _json(ns))]
+
+    def number_of(self, number: int, item: str) -> int | None:
+        """See ledger.tables."""
+        row = self._db.execute(self._sql["number_of"], (item, number)).fetchone()
+        return None if row is None else int(row[0])
+
+    def planned_after(self, number: int, after_n: int, limit: int) -> list[ItemRow]:
+        """See ledger.tables."""
+        return [to_item(row) for row in self._all("planned_after", place(number), place(number, after_n), limit)]
+
+    def opens(self, number: int, ns: Sequence[int]) -> list[OpenRow]:
+        """See ledger.tables."""
+        return [to_open(row) for row in self._all("opens", place(number), _json(ns))]
+
+    def open_intents(self, number: int, ns: Sequence[int]) -> list[OpenIntent]:
+        """See ledger.tables."""
+        return read_open_intents(self._db, number, ns)
+
+    def holders(self, number: int, targets: Sequence[str]) -> dict[str, int]:
+        """See ledger.tables."""
+        return dict(self._all("holders", number, _json(targets)))
+
+    def orphans(self, number: int, living: Collection[int], limit: int) -> list[int]:
+        """See ledger.tables."""
+        return [row[0] for row in self._all("orphans", number, _json(sorted(living)), limit)]
+
+    def save(self, number: int, saved: Saved) -> None:
+        """See ledger.tables."""
+        db, sql, base = self._db, self._sql, place(number)
+        if saved.closed:
+            db.executemany(sql["close_intent"], [(base | n,) for n in saved.closed])
+        if saved.opened:
+            targets = self._targets[number]
+            opened = [open_columns(row, base=base, targets=targets) for row in saved.opened]
+            db.executemany(sql["open_intent"], opened)
+        if saved.changed:
+            db.executemany(sql["change_intent"], [change_columns(row, base) for row in saved.changed])
+            for row in saved.changed:
+                if row.request is not None:
+                    columns = (row.key, row.digest, *request_columns(row.request), base | row.n)
+                    db.execute(sql["change_request"], columns)
+        if saved.items:
+            db.executemany(sql["save_item"], [item_columns(row, base) for row in saved.items])
+        if saved.outputs:
+            db.executemany(sql["add_output"], [(base | o.n, o.output, o.kept) for o in saved.outputs])
+        if saved.findings:
+            rows = [(f.batch, f.item, f.kind, f.data, f.opened_us) for f in saved.findings]
+            db.executemany(sql["add_finding"], rows)
+
+    def add_worker(self, row: WorkerRow) -> int:
+        """See ledger.tables."""
+        fence = self._db.execute(self._sql["add_worker"], worker_columns(row)).lastrowid
+        assert fence is not None
+        return fence
+
+    def worker(self, fence: int) -> WorkerRow | None:
+        """See ledger.tables."""
+        row = self._db.execute(self._sql["worker"], (fence,)).fetchone()
+        return None if row is None else to_worker(row)
+
+    def workers(self, number: int) -> list[WorkerRow]:
+        """See ledger.tables."""
+        return [to_worker(row) for row in self._all("workers", number)]
+
+    def save_worker(self, row: WorkerRow) -> None:
+        """See ledger.tables."""
+        self._db.execute(self._sql["save_worker"], (row.lease_until_us, row.left_us, row.fence))
+
+    def claimed(self, references: Sequence[str]) -> frozenset[str]:
+        """See ledger.tables."""
+        self._db.execute(self._sql["index_references"])
+        return frozenset(row[0] for row in self._all("claimed", _json(references)))
+
+    def save_meta(self, name: str, value: str) -> None:
+        """Keeps a fact about the ledger itself."""
+        self._db.execute(self._sql["save_meta"], (name, value))
+
+    def checkpoint(self) -> None:
+        """Folds the journal into the file, as far as readers allow."""
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def _one(self, name: str, *parameters: Any) -> Any:
+        return self._db.execute(self._sql[name], parameters).fetchone()
+
+    def _all(self, name: str, *parameters: Any) -> list[Any]:
+        return self._db.execute(self._sql[name], parameters).fetchall()
+
+
+def _json(values: Sequence[Any]) -> str:
+    return orjson.dumps(list(values)).decode()

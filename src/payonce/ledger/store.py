@@ -1,0 +1,106 @@
+"""The verbs of a ledger over any store's tables: one transaction each, the same rules everywhere.
+
+A transaction is opened by the outermost verb; ``group()`` opens one for many verbs, which then become durable together.
+A verb that refuses (UsageError, LeaseLost) does so before it has changed anything, so the others of a group stand; any
+other error rolls the whole transaction back, and the caller must treat all of it as not written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from payonce.core.errors import LeaseLost, UsageError
+from payonce.core.model import Actor
+from payonce.ledger.desk import Desk
+from payonce.ledger.log import Log
+from payonce.ledger.rows import BatchRow, WorkerRow
+from payonce.ledger.tables import Reads, Tables
+
+Clock = Callable[[], int]
+# True or False where it is certain, None for a process that cannot be seen from here.
+IsAlive = Callable[[Actor], bool | None]
+
+
+class StoreBase:
+    """Transactions, desks and liveness: what all verbs need. Used from one thread at a time."""
+
+    def __init__(self, tables: Tables, reads: Reads, *, clock: Clock, is_alive: IsAlive) -> None:
+        self._tables = tables
+        self._reads = reads
+        self._clock = clock
+        self._is_alive = is_alive
+        self._log: Log | None = None
+        self._desks: dict[str, Desk] = {}
+
+    @contextmanager
+    def group(self) -> Iterator[None]:
+        """One transaction around all verbs inside: durable together at its end, or not at all."""
+        with self._transaction():
+            yield
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Log]:
+        if self._log is not None:
+            yield self._log
+            return
+        try:
+            head = self._tables.begin()
+            self._log = Log(head, clock_us=self._clock())
+            yield self._log
+            for desk in self._desks.values():
+                desk.finish()
+            if self._log.entries:
+                self._spill(self._log)
+            self._tables.commit()
+        except BaseException:
+            self._tables.rollback()
+            raise
+        finally:
+            self._log = None
+            self._desks = {}
+
+    def _spill(self, log: Log) -> None:
+        """Hands the events so far to the store, so that a transaction of millions does not fill the memory."""
+        self._tables.append(log)
+        log.entries, log.nodes = [], []
+
+    def _desk(self, log: Log, batch: str) -> Desk:
+        """The batch's desk in this transaction. Raises UsageError where there is no such batch."""
+        desk = self._desks.get(batch)
+        if desk is None:
+            row = self._tables.batch(batch)
+            if row is None:
+                raise no_such_batch(batch)
+            desk = self._desks[batch] = Desk(row, tables=self._tables, log=log)
+        return desk
+
+    def _worker_row(self, fence: int, *, batch: BatchRow) -> WorkerRow | None:
+        """A worker's row if it is one of this batch's."""
+        row = self._tables.worker(fence)
+        return row if row is not None and row.batch == batch.number else None
+
+    def _present(self, fence: int, *, batch: BatchRow) -> WorkerRow:
+        """A worker that may still act. Raises LeaseLost where it left or was declared dead."""
+        row = self._worker_row(fence, batch=batch)
+        if row is None or row.left_us is not None:
+            raise LeaseLost(
+                f"worker {fence} of batch {batch.id} was declared dead, others work on its items",
+                code="lease_lost",
+                hint="run the same command again",
+            )
+        return row
+
+    def _living(self, batch: BatchRow, *, now_us: int) -> list[WorkerRow]:
+        """The batch's live workers: not left, lease not over, and not known to be gone from this host."""
+        return [w for w in self._tables.workers(batch.number) if self._is_living(w, now_us=now_us)]
+
+    def _is_living(self, worker: WorkerRow, *, now_us: int) -> bool:
+        if worker.left_us is not None or worker.lease_until_us <= now_us:
+            return False
+        return self._is_alive(worker.actor) is not False
+
+
+def no_such_batch(batch: str) -> UsageError:
+    """The error for a batch that this ledger does not hold."""
+    return UsageError(f"there is no batch {batch!r} in this ledger", code="unknown_batch", hint="see `payonce status`")

@@ -1,0 +1,176 @@
+"""The verbs that concern a batch as a whole and its workers: seal, control, join, renew, leave, slots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields as dataclass_fields
+from typing import Any, Final
+
+from payonce.core.commands import BatchCommand, Control
+from payonce.core.errors import SealedError, UsageError
+from payonce.core.model import Actor, Batch, BatchSpec, NewItem, Worker
+from payonce.core.money import MAX_MINOR, format_minor
+from payonce.core.states import ItemState
+from payonce.ledger import controls, effects
+from payonce.ledger.desk import Desk
+from payonce.ledger.rate import claim_slots
+from payonce.ledger.rows import (
+    BatchRow,
+    ItemRow,
+    Tallies,
+    WorkerRow,
+    actor_fields,
+    as_batch,
+    as_worker,
+    dump,
+    new_row,
+    signature,
+)
+from payonce.ledger.store import StoreBase
+
+_CANCEL_AT_ONCE: Final = 1000
+
+
+class BatchVerbs(StoreBase):
+    """Batches and workers. See ledger.protocol for what each verb promises."""
+
+    def seal(self, spec: BatchSpec, items: Iterable[NewItem], *, seal: str, actor: Actor) -> Batch:
+        """See ledger.protocol."""
+        assert self._log is None, "sealing may fail half-way, so it is a transaction of its own"
+        with self._transaction() as log:
+            if self._tables.batch(spec.id) is not None:
+                raise SealedError(
+                    f"batch {spec.id!r} is sealed already", code="already_sealed", hint="give the new batch another id"
+                )
+            row = BatchRow(
+                number=0,
+                id=spec.id,
+                targets=spec.targets,
+                spec=dump({f.name: getattr(spec, f.name) for f in dataclass_fields(spec)}),
+                seal=seal,
+                items=0,
+                created_us=log.now_us,
+                first_seq=log.head.size + 1,
+            )
+            row.number = self._tables.add_batch(row)
+            totals: Tallies = {}
+            self._tables.add_items(row.number, _counted(items, row=row, totals=totals, now_us=log.now_us))
+            self._tables.save_tallies(row.number, totals)
+            self._tables.save_batch(row)
+            log.emit(_sealed_event(spec, row, totals, actor), batch=row.number)
+        return as_batch(row)
+
+    def control(self, batch: str, control: Control, *, actor: Actor, worker: Worker | None = None) -> Batch:
+        """See ledger.protocol."""
+        with self._transaction() as log:
+            desk = self._desk(log, batch)
+            stamp: dict[str, Any] = {"actor": signature(actor)}
+            if worker is not None:
+                stamp["worker"] = worker.fence
+            living = self._living(desk.batch, now_us=log.now_us)
+            others = any(worker is None or w.fence != worker.fence for w in living)
+            controls.steer(desk, control, stamp=stamp, others=others)
+            if control.command is BatchCommand.CANCEL:
+                self._skip_planned(desk, stamp)
+            return as_batch(desk.batch)
+
+    def _skip_planned(self, desk: Desk, stamp: dict[str, Any]) -> None:
+        desk.flush()
+        after = 0
+        while rows := self._tables.planned_after(desk.batch.number, after, _CANCEL_AT_ONCE):
+            after = rows[-1].n
+            desk.take(rows)
+            for row in (desk.rows[r.n] for r in rows):
+                effects.skip(desk, row, code="cancelled", message="the batch was cancelled", stamp=stamp)
+            desk.flush()
+            desk.forget([r.n for r in rows])
+            self._spill(desk.log)
+
+    def join(self, batch: str, *, actor: Actor, lease_us: int) -> Worker:
+        """See ledger.protocol."""
+        with self._transaction() as log:
+            desk = self._desk(log, batch)
+            now_us = log.now_us
+            others = len(self._living(desk.batch, now_us=now_us))
+            if not others:
+                desk.batch.cursor = 0
+            row = WorkerRow(0, desk.batch.number, actor, now_us, now_us + lease_us)
+            row.fence = self._tables.add_worker(row)
+            body = {"type": "worker_joined", "batch": batch, "worker": row.fence, "actor": actor_fields(actor)}
+            log.emit(body, batch=row.batch)
+            return as_worker(row, desk.batch, now_us=now_us, others=others)
+
+    def renew(self, worker: Worker, *, lease_us: int) -> Worker:
+        """See ledger.protocol."""
+        with self._transaction() as log:
+            desk = self._desk(log, worker.batch)
+            row = self._present(worker.fence, batch=desk.batch)
+            row.lease_until_us = log.now_us + lease_us
+            self._tables.save_worker(row)
+            living = self._living(desk.batch, now_us=log.now_us)
+            others = sum(w.fence != row.fence for w in living)
+            return as_worker(row, desk.batch, now_us=log.now_us, others=others)
+
+    def leave(self, worker: Worker) -> None:
+        """See ledger.protocol."""
+        with self._transaction() as log:
+            desk = self._desk(log, worker.batch)
+            row = self._worker_row(worker.fence, batch=desk.batch)
+            if row is None or row.left_us is not None:
+                return
+            row.left_us = log.now_us
+            self._tables.save_worker(row)
+            body = {"type": "worker_left", "batch": worker.batch, "worker": row.fence}
+            log.emit(body, batch=row.batch)
+
+    def slots(self, worker: Worker, *, count: int) -> tuple[int, ...]:
+        """See ledger.protocol."""
+        with self._transaction() as log:
+            desk = self._desk(log, worker.batch)
+            self._present(worker.fence, batch=desk.batch)
+            rate = desk.limits.get("rate_per_ks")
+            return claim_slots(desk.batch, rate_per_ks=rate, count=count, now_us=log.now_us)
+
+
+def _counted(items: Iterable[NewItem], *, row: BatchRow, totals: Tallies, now_us: int) -> Iterator[ItemRow]:
+    """The rows of new items, numbered from 1; counts and sums them on the way through."""
+    for n, item in enumerate(items, start=1):
+        new = new_row(n, item)
+        new.updated_us = now_us
+        if not row.targets and new.target != new.id:
+            raise UsageError(
+                f"item {item.id!r} has a target of its own, but the batch is sealed without targets",
+                code="unexpected_target",
+                hint="seal it with targets",
+            )
+        tally = totals.setdefault((ItemState.PLANNED, new.currency or ""), [0, 0])
+        tally[0] += 1
+        tally[1] += new.minor or 0
+        if tally[1] > MAX_MINOR:
+            raise UsageError(
+                f"the batch's {new.currency} total is too large", code="total_too_large", hint="split the batch"
+            )
+        row.items = n
+        yield new
+
+
+def _sealed_event(spec: BatchSpec, row: BatchRow, totals: Tallies, actor: Actor) -> dict[str, Any]:
+    money = {currency: format_minor(tally[1], currency) for (_, currency), tally in totals.items() if currency}
+    known = {
+        "operation": spec.operation,
+        "provider": spec.provider,
+        "namespace": spec.namespace,
+        "account": spec.account,
+        "mode": spec.mode,
+        "source": spec.source,
+        "source_digest": spec.source_digest,
+    }
+    return {
+        "type": "sealed",
+        "batch": spec.id,
+        "actor": signature(actor),
+        "items": row.items,
+        "money": money,
+        "seal": row.seal,
+        **{name: value for name, value in known.items() if value is not None},
+    }

@@ -1,0 +1,140 @@
+"""What a store keeps its rows in: the port below the verbs. One implementation per database, none with rules in it.
+
+``Tables`` is used inside one write transaction, ``Reads`` outside of any. A store that cannot do what it is asked
+raises LedgerError; ``begin`` to ``commit`` is all or nothing, and ``commit`` returns only when it is durable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Protocol
+
+from payonce.core.model import Event, Finding, Item, OpenIntent
+from payonce.core.states import ItemState
+from payonce.ledger.log import Log
+from payonce.ledger.merkle import Head
+from payonce.ledger.protocol import LedgerInfo, Output
+from payonce.ledger.rows import BatchRow, ItemRow, OpenRow, Saved, Tallies, WorkerRow
+
+# A batch with its tallies and the workers that have not left.
+Standing = tuple[BatchRow, Tallies, list[WorkerRow]]
+
+
+class Tables(Protocol):
+    """The rows of a ledger inside a write transaction."""
+
+    def begin(self) -> Head:
+        """Starts a transaction that no other writer can interleave with; returns the trail's head as it is now."""
+        ...
+
+    def append(self, log: Log) -> None:
+        """Stores a transaction's events, completed nodes and new head."""
+        ...
+
+    def commit(self) -> None:
+        """Makes everything since ``begin`` durable. Raises LedgerError, and then nothing of it is there."""
+        ...
+
+    def rollback(self) -> None:
+        """Forgets everything since ``begin``; never raises."""
+        ...
+
+    def batch(self, batch: str) -> BatchRow | None:
+        """A batch by its id, locked for this transaction."""
+        ...
+
+    def add_batch(self, row: BatchRow) -> int:
+        """Stores a new batch; returns its number."""
+        ...
+
+    def add_items(self, number: int, rows: Iterable[ItemRow]) -> None:
+        """Stores new items, streaming. Raises UsageError ``duplicate_item`` where an id comes twice."""
+        ...
+
+    def save_batch(self, row: BatchRow) -> None:
+        """Writes a batch's mutable columns."""
+        ...
+
+    def tallies(self, number: int) -> Tallies:
+        """A batch's tallies."""
+        ...
+
+    def save_tallies(self, number: int, changed: Tallies) -> None:
+        """Writes some tallies, as absolute values."""
+        ...
+
+    def rows(self, number: int, ns: Sequence[int]) -> list[ItemRow]:
+        """Some items by number, in any order; unknown numbers are left out."""
+        ...
+
+    def number_of(self, number: int, item: str) -> int | None:
+        """An item's number by its id."""
+        ...
+
+    def planned_after(self, number: int, after_n: int, limit: int) -> list[ItemRow]:
+        """The next planned items in input order."""
+        ...
+
+    def opens(self, number: int, ns: Sequence[int]) -> list[OpenRow]:
+        """Open intents of some items, in any order, without their requests."""
+        ...
+
+    def open_intents(self, number: int, ns: Sequence[int]) -> list[OpenIntent]:
+        """Open intents with everything, in input order, as this transaction sees them."""
+        ...
+
+    def holders(self, number: int, targets: Sequence[str]) -> dict[str, int]:
+        """Which of some targets are held, and by which item."""
+        ...
+
+    def orphans(self, number: int, living: Collection[int], limit: int) -> list[int]:
+        """The first pending items in input order whose fence is none of ``living``."""
+        ...
+
+    def save(self, number: int, saved: Saved) -> None:
+        """Writes what a flush hands over; closed intents go before opened ones come."""
+        ...
+
+    def add_worker(self, row: WorkerRow) -> int:
+        """Stores a new worker; returns its fence, higher than any before."""
+        ...
+
+    def worker(self, fence: int) -> WorkerRow | None:
+        """A worker by its fence."""
+        ...
+
+    def workers(self, number: int) -> list[WorkerRow]:
+        """A batch's workers that have not left."""
+        ...
+
+    def save_worker(self, row: WorkerRow) -> None:
+        """Writes a worker's lease and leaving."""
+        ...
+
+    def claimed(self, references: Sequence[str]) -> frozenset[str]:
+        """Those of some references that a committed item of any batch carries."""
+        ...
+
+
+class Reads(Protocol):
+    """A ledger's reading side: what is durable, at any time, beside a running write."""
+
+    def info(self) -> LedgerInfo: ...
+
+    def batches(self, batch: str | None) -> list[BatchRow]: ...
+
+    def standing(self, batch: str) -> Standing | None: ...
+
+    def items(self, number: int, *, states: Sequence[ItemState], after_n: int, limit: int) -> list[Item]: ...
+
+    def item(self, number: int, item: str) -> Item | None: ...
+
+    def open_intents(self, number: int, ns: Sequence[int]) -> list[OpenIntent]: ...
+
+    def events(self, number: int | None, *, n: int | None, after_seq: int, limit: int) -> list[Event]: ...
+
+    def outputs(self, number: int, *, after_n: int, limit: int) -> list[Output]: ...
+
+    def findings(self, number: int) -> list[Finding]: ...
+
+    def check(self) -> list[str]: ...
