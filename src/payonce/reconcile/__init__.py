@@ -1,0 +1,1 @@
+"""Comparing a batch with the provider's own account of what it billed."""
