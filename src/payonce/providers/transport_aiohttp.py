@@ -28,6 +28,7 @@ from payonce.providers.transport import (
     join,
     tls_context,
 )
+from payonce.providers.transport_aiohttp_errors import PLACES
 from payonce.providers.transport_errors import fault_of
 
 # How often a connection found dead before anything was handed to it is replaced by another.
@@ -121,7 +122,7 @@ class AiohttpTransport:
         except _HandedOverBefore:
             return Fault("closed", "the connection closed after the request was sent, before an answer came")
         except Exception as error:
-            return fault_of(error, sent=cell.sent)
+            return fault_of(error, sent=cell.sent, places=PLACES)
         finally:
             _CELL.reset(token)
 
@@ -163,7 +164,7 @@ class AiohttpTransport:
                     response.close()
                     return Answer(response.status, response.raw_headers, join(chunks)[:limit], truncated=True)
         except (aiohttp.ClientError, OSError) as error:
-            fault = fault_of(error, sent=True)
+            fault = fault_of(error, sent=True, places=PLACES)
             code = "timeout" if fault.code == "timeout" else "cut_short"
             return Fault(code, fault.message, status=response.status, body=join(chunks)[:limit])
         return decoded(Answer(response.status, response.raw_headers, join(chunks)), limit)

@@ -1,8 +1,8 @@
-"""Every error of the network libraries, placed: may the request have been sent, or surely not?
+"""Every error of sockets, TLS and the event loop, placed: may the request have been sent, or surely not?
 
 A place in NOT_SENT is necessary, never sufficient: a fault counts as not sent only if, besides, no byte was handed to
-the socket (the cell of the call is unmarked). What is in neither table may have been sent. A test fails when a library
-gains a class that is not placed here, so that each is thought about once.
+the socket. What is in neither table may have been sent. A test fails when Python or a library gains a class that is not
+placed here (or, for aiohttp, in transport_aiohttp_errors), so that each is thought about once.
 """
 
 from __future__ import annotations
@@ -11,28 +11,14 @@ import asyncio
 import errno
 import socket
 import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
-
-import aiohttp
-from aiohttp import client_exceptions as http_errors
 
 from payonce.providers.transport import Fault
 
 # Raised while connecting, or before that: by name these come from the way to the server, not from the exchange.
 NOT_SENT: Final[dict[type[BaseException], str]] = {
-    http_errors.ClientConnectorError: "connect_failed",
-    http_errors.ClientConnectorDNSError: "dns_failed",
-    http_errors.ClientProxyConnectionError: "proxy_failed",
-    http_errors.ClientHttpProxyError: "proxy_failed",  # the proxy refused CONNECT; ours comes after it
-    http_errors.UnixClientConnectorError: "connect_failed",
-    http_errors.ClientSSLError: "tls_failed",
-    http_errors.ClientConnectorSSLError: "tls_failed",
-    http_errors.ClientConnectorCertificateError: "tls_failed",
-    http_errors.ServerFingerprintMismatch: "tls_failed",
-    http_errors.ConnectionTimeoutError: "connect_timeout",
-    http_errors.InvalidURL: "bad_address",
-    http_errors.InvalidUrlClientError: "bad_address",
-    http_errors.NonHttpUrlClientError: "bad_address",
     socket.gaierror: "dns_failed",
     socket.herror: "dns_failed",
     ConnectionRefusedError: "connect_refused",
@@ -52,25 +38,6 @@ NOT_SENT: Final[dict[type[BaseException], str]] = {
 
 # Raised, or possibly raised, in an exchange: named so that a new class cannot slip by.
 MAY_HAVE_BEEN_SENT: Final[dict[type[BaseException], str]] = {
-    http_errors.ClientError: "network_error",
-    http_errors.ClientConnectionError: "reset",
-    http_errors.ClientConnectionResetError: "reset",
-    http_errors.ClientOSError: "reset",
-    http_errors.ServerConnectionError: "reset",
-    http_errors.ServerDisconnectedError: "closed",
-    http_errors.ServerTimeoutError: "timeout",
-    http_errors.SocketTimeoutError: "timeout",
-    http_errors.ClientPayloadError: "cut_short",
-    http_errors.ClientResponseError: "bad_answer",
-    http_errors.ContentTypeError: "bad_answer",
-    http_errors.TooManyRedirects: "bad_answer",
-    http_errors.RedirectClientError: "bad_answer",
-    http_errors.InvalidUrlRedirectClientError: "bad_answer",
-    http_errors.NonHttpUrlRedirectClientError: "bad_answer",
-    http_errors.WSServerHandshakeError: "bad_answer",
-    http_errors.WSMessageTypeError: "bad_answer",
-    http_errors.UploadAbortedError: "reset",
-    aiohttp.http_exceptions.HttpProcessingError: "bad_answer",
     ConnectionError: "reset",
     BlockingIOError: "network_error",
     InterruptedError: "network_error",
@@ -91,6 +58,17 @@ MAY_HAVE_BEEN_SENT: Final[dict[type[BaseException], str]] = {
     asyncio.BrokenBarrierError: "network_error",
     asyncio.CancelledError: "cancelled",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The two tables: code by class, for errors that surely come before the hand-over and for all others."""
+
+    not_sent: Mapping[type[BaseException], str]
+    may: Mapping[type[BaseException], str]
+
+
+OWN_PLACES: Final = Places(NOT_SENT, MAY_HAVE_BEEN_SENT)
 
 # Errors of connecting that pass by themselves: they use up no attempt, like a refused connection (SPEC section 4).
 _PASSING: Final = frozenset(
@@ -122,17 +100,17 @@ _WHEN_SENT: Final[dict[type[BaseException], str]] = {
 }
 
 
-def fault_of(error: BaseException, *, sent: bool) -> Fault:
-    """An error as a fault. ``sent`` says whether the call's cell was marked: whether bytes were handed over.
+def fault_of(error: BaseException, *, sent: bool, places: Places = OWN_PLACES) -> Fault:
+    """An error as a fault. ``sent`` says whether bytes were handed over, ``places`` where the errors are placed.
 
-    Never sent only if both the mark and the error's place say so. The message names the error; it holds nothing that
+    Not sent only if both the mark and the error's place say so. The message names the error; it holds nothing that
     the request held.
     """
     kind = type(error)
-    if sent or kind not in NOT_SENT:
-        code = _WHEN_SENT.get(kind) or MAY_HAVE_BEEN_SENT.get(kind) or NOT_SENT.get(kind, "network_error")
+    if sent or kind not in places.not_sent:
+        code = _WHEN_SENT.get(kind) or places.may.get(kind) or places.not_sent.get(kind, "network_error")
         return Fault(code, _describe(error), sent=True)
-    code = NOT_SENT[kind]
+    code = places.not_sent[kind]
     cause = getattr(error, "os_error", error)
     number = getattr(cause, "errno", None)
     if number == errno.ECONNREFUSED or isinstance(cause, ConnectionRefusedError):
