@@ -65,6 +65,8 @@ class Progress:
         self._shown_s = 0.0
         self.last: Status | None = None
         self._terminal = sys.stderr.isatty()
+        if not self._terminal:
+            self._shown_s = time.monotonic()
 
     def __enter__(self) -> Progress:
         return self
@@ -124,9 +126,10 @@ def line(status: Status, meter: Meter) -> str:
     total = status.batch.items
     left = sum(status.count(state) for state in ItemState if state.is_open)
     parts = [f"{total - left}/{total} settled"]
-    if meter.per_s is not None and left:
-        parts.append(f"{meter.per_s:.1f}/s")
-        parts.append(f"{seconds(meter.left_s(left))} left")
+    if meter.per_s and left:
+        parts += [f"{meter.per_s:.1f}/s", f"{seconds(meter.left_s(left))} left"]
+    elif left and left == status.count(ItemState.PENDING):
+        parts.append("waiting until what is pending can be looked up")
     parts += [_money(status, currency) for currency in currencies(status)]
     tail = [f"{status.count(ItemState(name))} {name}" for name in ITEM_STATES if _worth_saying(status, name)]
     return ", ".join(parts) + ("; " + ", ".join(tail) if tail else "")

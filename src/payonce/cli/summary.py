@@ -25,7 +25,9 @@ def outcome_json(
     outcome: RunOutcome, *, batch: str, status: Status | None, unknown: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """The last document of ``payonce run --json``: the status, and how the run ended."""
-    shown: dict[str, Any] = status_json(status) if status is not None else {"batch": batch, "items": None, "money": None, "calls": None}
+    shown: dict[str, Any] = (
+        status_json(status) if status is not None else {"batch": batch, "items": None, "money": None, "calls": None}
+    )
     shown["state"] = outcome.state.value
     shown["reason"] = outcome.reason or shown.get("reason")
     shown["reason_code"] = outcome.code or shown.get("reason_code")

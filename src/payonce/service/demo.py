@@ -106,7 +106,7 @@ def fresh_folder(parent: Path) -> Path:
 
 
 def _write(folder: Path, *, items: int, url: str) -> None:
-    text = initialising.batch_file(url=url, batch=BATCH, budget=None)
+    text = initialising.batch_file(url=url, batch=BATCH, brisk=True)
     (folder / "batch.toml").write_text(text, encoding="utf-8")
     (folder / "refunds.csv").write_text(initialising.sample(items), encoding="utf-8")
 

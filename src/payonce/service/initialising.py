@@ -34,8 +34,7 @@ currency = "currency"                  # or {value = "USD"} where the file has n
 
 [limits]
 concurrency = 16                       # calls in flight at once
-rate = "50/s"                          # never faster; over all processes together
-attempts = 5                           # per item; waiting for a rate limit to pass counts for nothing
+{rate}attempts = 5                           # per item; waiting for a rate limit to pass counts for nothing
 {budget}max_amount = {USD = "200.00"}          # for one item; larger ones are a problem of the input
 stop_after_refusals = 20               # in all
 stop_after_consecutive = 5             # in a row
@@ -50,8 +49,8 @@ base_url = "{url}"
 account = "simulated"                  # the batch is bound to it
 # Credentials come from the environment only:
 # headers = {Authorization = "Bearer ${API_TOKEN}"}
-timeout = "10s"                        # for one whole call
-max_execution = "30s"                  # after this long an unanswered call can no longer start executing
+timeout = "{timeout}"                        # for one whole call
+max_execution = "{execution}"                  # after this long an unanswered call can no longer start executing
 
 [provider.call]
 method = "POST"
@@ -78,7 +77,7 @@ amount_unit = "minor"
 currency = "currency"
 time = "created"
 own_reference = "metadata.ref"         # where the id that the call sent comes back
-lag = "5s"                             # how long an execution may take to show
+lag = "{lag}"                             # how long an execution may take to show
 
 [[provider.answers]]                   # what a certain answer means, the first that matches
 status = 400
@@ -98,13 +97,16 @@ currency = "currency"
 time = "created"
 """
 
+_RATE: Final = 'rate = "50/s"                          # never faster; over all processes together\n'
+_BUDGET: Final = 'budget = {USD = "1000.00"}             # never more than this, reservations included\n'
+
 
 def write(folder: Path) -> tuple[Path, ...]:
     """Writes ``batch.toml`` and ``refunds.csv`` into a folder, which is made if need be, and returns both paths.
 
     Raises UsageError where one of them exists, before anything is written, or where the folder cannot be written to.
     """
-    first = batch_file(url=f"http://127.0.0.1:{SIMULATOR_PORT}", batch="first-refunds", budget="1000.00")
+    first = batch_file(url=f"http://127.0.0.1:{SIMULATOR_PORT}", batch="first-refunds")
     texts = {folder / "batch.toml": first, folder / "refunds.csv": sample(25)}
     for path in texts:
         if path.exists():
@@ -123,12 +125,25 @@ def write(folder: Path) -> tuple[Path, ...]:
     return tuple(texts)
 
 
-def batch_file(*, url: str, batch: str, budget: str | None) -> str:
-    """The commented batch file against a simulated provider at ``url``; ``budget`` in US dollars, None for none."""
-    limit = (
-        f'budget = {{USD = "{budget}"}}             # never more than this, reservations included\n' if budget else ""
-    )
-    return BATCH_FILE.replace("{url}", url).replace("{batch}", batch).replace("{budget}", limit)
+def batch_file(*, url: str, batch: str, brisk: bool = False) -> str:
+    """The commented batch file against a simulated provider at ``url``.
+
+    ``brisk`` leaves rate and budget out and promises what only a provider on this machine keeps: an answer comes within two
+    seconds and an execution shows at once, so that what a crash left is looked up soon.
+    """
+    chosen = {
+        "{url}": url,
+        "{batch}": batch,
+        "{rate}": "" if brisk else _RATE,
+        "{budget}": "" if brisk else _BUDGET,
+        "{timeout}": "2s" if brisk else "10s",
+        "{execution}": "1s" if brisk else "30s",
+        "{lag}": "0s" if brisk else "5s",
+    }
+    text = BATCH_FILE
+    for name, value in chosen.items():
+        text = text.replace(name, value)
+    return text
 
 
 def sample(count: int) -> str:

@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from payonce.core.errors import LedgerError, UsageError
 from payonce.ledger.connect import connect
 from payonce.ledger.protocol import Ledger
 from payonce.service import batchfile
 
 DEFAULT_LEDGER = "sqlite:payonce.db"
+_NOT_THERE = ("no_ledger", "no_ledger_folder")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,13 @@ def named(batch: str, option: str | None) -> Named:
 def opened(url: str, *, create: bool = False, read_only: bool = False) -> Iterator[Ledger]:
     """The ledger, closed again at the end. Raises UsageError where there is none and ``create`` is false, LedgerError
     where it cannot be read or written."""
-    ledger = connect(url, create=create, read_only=read_only)
+    try:
+        ledger = connect(url, create=create, read_only=read_only)
+    except LedgerError as error:
+        if error.code not in _NOT_THERE:
+            raise
+        # A wrong folder or a misspelt address is a mistake of whoever typed it, not a fault of a ledger.
+        raise UsageError(error.message, code=error.code, hint=f"{error.hint}; --ledger URL names another") from None
     try:
         yield ledger
     finally:

@@ -1,0 +1,106 @@
+"""Looking: status, items, show, results. Shapes, filters and paging as the contract says."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from tests.cli.conftest import Desk
+
+ITEM = {
+    "item", "target", "amount", "currency", "state", "settlement", "reference", "billed", "attempts", "generation",
+    "code", "message", "updated_at",
+}  # fmt: skip
+
+
+@pytest.fixture
+def done(desk: Desk) -> Desk:
+    """A batch of four, one of them refused."""
+    desk.write(items=4, provider='script = {R3 = ["refuse:charge_disputed"]}')
+    assert desk("run", "batch.toml", "--json").code == 1
+    return desk
+
+
+def test_items_are_one_object_a_line_in_input_order(done: Desk) -> None:
+    """Every line has the fields of the contract."""
+    said = done("items", "refunds", "--json")
+    assert said.code == 0
+    assert [line["item"] for line in said.lines] == ["R1", "R2", "R3", "R4"]
+    assert all(set(line) >= ITEM for line in said.lines)
+    assert said.lines[0]["amount"] == said.lines[0]["billed"] == "10.00"
+    assert said.lines[2]["state"] == "refused"
+    assert said.lines[2]["code"] == "charge_disputed"
+
+
+def test_items_can_be_filtered_and_paged(done: Desk) -> None:
+    """By state, by code, so many, after a place."""
+    assert [line["item"] for line in done("items", "refunds", "--state", "refused", "--json").lines] == ["R3"]
+    assert [line["item"] for line in done("items", "refunds", "--code", "charge_disputed", "--json").lines] == ["R3"]
+    page = done("items", "refunds", "--limit", "2", "--json").lines
+    assert [line["item"] for line in page] == ["R1", "R2"]
+    rest = done("items", "refunds", "--after", str(page[-1]["n"]), "--json").lines
+    assert [line["item"] for line in rest] == ["R3", "R4"]
+
+
+def test_show_has_the_whole_history(done: Desk) -> None:
+    """The item and its events in sequence; the intent is before its commit."""
+    said = done("show", "refunds", "R1", "--json")
+    assert said.json["item"]["state"] == "committed"
+    types = [event["type"] for event in said.json["events"]]
+    assert types.index("intent") < types.index("commit")
+    assert "intent" in done("show", "refunds", "R1").out
+
+
+def test_ids_are_compared_exactly(done: Desk) -> None:
+    """Another case is another item."""
+    said = done("show", "refunds", "r1", "--json")
+    assert said.code == 2
+    assert said.json["error"]["code"] == "no_such_item"
+
+
+def test_status_of_all_batches(done: Desk) -> None:
+    """Newest first, each in the shape of a status."""
+    found = done("status", "--json").json["batches"]
+    assert [batch["batch"] for batch in found] == ["refunds"]
+    assert "refunds" in done("status").out
+
+
+def test_a_batch_may_be_named_by_its_file(done: Desk) -> None:
+    """The batch file names the batch and its ledger."""
+    assert done("status", "batch.toml", "--json").json["batch"] == "refunds"
+
+
+def test_a_misspelt_batch_gets_the_nearest_name(done: Desk) -> None:
+    """The hint says which one may be meant."""
+    said = done("status", "refund", "--json")
+    assert said.code == 2
+    assert "refunds" in said.json["error"]["hint"]
+
+
+def test_results_are_complete_and_in_order(done: Desk) -> None:
+    """One record an item, those without an output with their state and reason."""
+    assert done("results", "refunds", "--out", "out.jsonl", "--json").json["items"] == 4
+    records = [json.loads(line) for line in (done.folder / "out.jsonl").read_text().splitlines()]
+    assert [record["item"] for record in records] == ["R1", "R2", "R3", "R4"]
+    assert records[2]["output"] is None
+    assert records[2]["code"] == "charge_disputed"
+    assert done("results", "refunds", "--out", "out.csv").code == 0
+    with (done.folder / "out.csv").open(newline="") as file:
+        assert [row["state"] for row in csv.DictReader(file)] == ["committed", "committed", "refused", "committed"]
+
+
+def test_results_never_replace_a_file_unasked(done: Desk) -> None:
+    """A second time only with ``--force``."""
+    (done.folder / "out.jsonl").write_text("mine")
+    assert done("results", "refunds", "--out", "out.jsonl").code == 2
+    assert (done.folder / "out.jsonl").read_text() == "mine"
+    assert done("results", "refunds", "--out", "out.jsonl", "--force").code == 0
+
+
+def test_looking_needs_a_ledger(desk: Desk) -> None:
+    """Where there is none, none is made."""
+    said = desk("status", "--json")
+    assert said.code in (2, 3)
+    assert not list(desk.folder.glob("payonce.db*"))
