@@ -80,6 +80,8 @@ def _intend(desk: Desk, row: ItemRow, command: Intend, author: Author) -> Landed
     assert command.event in (_E.INTENT, _E.RESEND), f"{command.event} is no intent"
     if (row.state, command.event) not in TRANSITIONS or not author.may_send:
         return _STALE
+    if command.event is _E.RESEND and not author.is_worker:
+        return _STALE  # a person decides; only a worker sends
     if row.generation != command.generation or row.step != command.step:
         return _STALE
     held = desk.opens.get(row.n)
