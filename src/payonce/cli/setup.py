@@ -34,10 +34,10 @@ def init(common: Common, folder: Path) -> None:
 @click.pass_obj
 def providers(common: Common, kind: str | None) -> None:
     """What each adapter promises about its provider: keys, look-up, limits, and what a crash leaves to you."""
-    from payonce.service import declaring
+    from payonce.service.declaring import declarations
 
     screen = Screen(common)
-    found = declaring.declarations(kind)
+    found = declarations(kind)
     if common.json:
         screen.document({"providers": found})
         return

@@ -9,25 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from payonce.core.model import Limits
+from payonce.intake import SettingFault, read_format, read_item, read_source
+from payonce.intake.settings import Expect, FileFormat, ItemColumns, OnDuplicate, Query
 from payonce.service import batchfile_tables as tables
 from payonce.service.batchfile_check import Faults, check_names, read_table
 from payonce.service.batchfile_limits import Reader, read_limits
 from payonce.service.tomltext import read_toml
 
 T = TypeVar("T", bound=msgspec.Struct)
-
-
-@dataclass(frozen=True, slots=True)
-class Expect:
-    """What the input must add up to: the number of items and the total in minor units by currency, where stated."""
-
-    items: int | None = None
-    total: Mapping[str, int] = field(default_factory=dict)
+_FAULT_CODES: Final = {"no such": "unknown_setting", "missing": "missing_setting"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +38,12 @@ class BatchFile:
     id: str
     operation: str
     namespace: str
-    source: str | Mapping[str, Any]
-    on_duplicate: str
+    source: str | Query
+    on_duplicate: OnDuplicate
     limits: Limits
     provider: Mapping[str, Any]
-    item: tables.ItemTable
-    input: tables.InputTable
+    item: ItemColumns
+    format: FileFormat
     statement: Mapping[str, Any] = field(default_factory=dict)
     trail: Mapping[str, Any] = field(default_factory=dict)
     expect: Expect = Expect()
@@ -66,14 +61,16 @@ def load(path: Path) -> BatchFile:
     faults = Faults(file=str(path), text=text)
     sound = _sound_tables(raw, faults)
     batch = _read(sound, tables.BatchTable, "batch", faults)
-    item = _read(sound, tables.ItemTable, "item", faults)
-    _check_item(item, faults)
-    file_format = _read(sound, tables.InputTable, "input", faults)
+    wrong: list[SettingFault] = []
+    item = read_item(sound["item"], wrong) if "item" in sound else None
+    file_format = read_format(sound.get("input", {}), wrong)
+    source = read_source(batch.input, wrong) if batch else ""
+    _add(wrong, faults)
     ledger = _read(sound, tables.LedgerTable, "ledger", faults)
     limits, warnings, provider = read_limits(sound, faults)
     expect = _expect(sound, faults)
     faults.raise_if_any()
-    if batch is None or limits is None or item is None or file_format is None or ledger is None:
+    if batch is None or limits is None or item is None or ledger is None:
         raise AssertionError("a table without faults was not read")
     base = path.resolve().parent
     return BatchFile(
@@ -82,7 +79,7 @@ def load(path: Path) -> BatchFile:
         id=batch.id,
         operation=batch.operation,
         namespace=batch.namespace,
-        source=batch.input,
+        source=source,
         on_duplicate=batch.on_duplicate,
         limits=limits,
         provider=provider,
@@ -90,7 +87,7 @@ def load(path: Path) -> BatchFile:
         ledger=absolute_ledger(ledger.url, base=base) if ledger.url else None,
         warnings=warnings,
         item=item,
-        input=file_format,
+        format=file_format,
         statement=sound.get("statement", {}),
         trail=sound.get("trail", {}),
     )
@@ -111,14 +108,11 @@ def _sound_tables(raw: Mapping[str, Any], faults: Faults) -> dict[str, Mapping[s
     return {name: value for name, value in raw.items() if name in known and isinstance(value, dict)}
 
 
-def _check_item(item: tables.ItemTable | None, faults: Faults) -> None:
-    if item is not None and item.amount and item.amount_minor:
-        faults.add(
-            "give either amount (major units) or amount_minor, not both",
-            table="item",
-            key="amount_minor",
-            code="bad_setting",
-        )
+def _add(wrong: list[SettingFault], faults: Faults) -> None:
+    """The intake's faults, each at its line."""
+    for fault in wrong:
+        code = next((code for start, code in _FAULT_CODES.items() if fault.message.startswith(start)), "bad_setting")
+        faults.add(fault.message, table=fault.table, key=fault.key, value=fault.value, code=code)
 
 
 def absolute_ledger(url: str, *, base: Path) -> str:

@@ -1,7 +1,8 @@
 """The tables of a batch file, one struct each: which settings exist, of which form, and what each is for.
 
 The description of a setting is what an error message shows when its value is wrong, and what the reference page is
-checked against. ``provider`` and ``statement`` are not here: adapters and statement readers know their own settings.
+checked against. Not here are ``item`` and ``input``, ``provider`` and ``statement``: the intake, the adapters and the
+statement readers know their own settings.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from payonce.service.durations import DURATION_FORM, MONEY_FORM, RATE_FORM
 Identifier = Annotated[str, Meta(min_length=1, max_length=200)]
 Duration = Annotated[str, Meta(description=DURATION_FORM)]
 MoneyTable = Annotated[dict[str, Any], Meta(description=MONEY_FORM)]
-Column = Annotated[str, Meta(min_length=1, description="the name of a column")]
 Positive = Annotated[int, Meta(ge=1, description="a whole number from 1")]
 
 
@@ -41,38 +41,6 @@ class BatchTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     namespace: Annotated[
         Identifier, Meta(description="a text that keeps the keys of two installations on one account apart")
     ] = "payonce"
-
-
-class CurrencyValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One currency for all rows."""
-
-    value: str
-
-
-class ItemTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which column is which."""
-
-    id: Column
-    target: Column | None = None
-    amount: Column | None = None
-    amount_minor: Column | None = None
-    currency: Annotated[str | CurrencyValue, Meta(description='a column, or {value = "USD"} for all rows')] | None = (
-        None
-    )
-    fields: Annotated[list[str], Meta(description="a list of columns to carry into the items")] | None = None
-
-
-class InputTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the input file is written. What is left out is proven by the whole file, or refused where it is not."""
-
-    encoding: Annotated[str, Meta(min_length=1, description='an encoding such as "utf-8" or "cp1252"')] | None = None
-    delimiter: Annotated[str, Meta(min_length=1, max_length=1, description="one character")] | None = None
-    quote: Annotated[str, Meta(min_length=1, max_length=1, description="one character")] = '"'
-    decimal: Annotated[Literal[".", ","], Meta(description='"." or ","')] | None = None
-    thousands: Annotated[str, Meta(max_length=1, description="one character, or empty for none")] | None = None
-    date_format: Annotated[str, Meta(description="a date format as in strftime")] | None = None
-    sheet: Annotated[str, Meta(description="the name of a sheet")] | None = None
-    preamble: Annotated[int, Meta(ge=0, description="how many lines stand above the header")] | None = None
 
 
 class LimitsTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,12 +73,10 @@ class ExpectTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     total: MoneyTable = msgspec.field(default_factory=dict)
 
 
-# Tables that other parts read; here only their being tables is checked.
-RAW_TABLES = ("provider", "statement", "trail")
+# Tables that other parts read.
+RAW_TABLES = ("item", "input", "provider", "statement", "trail")
 TABLES: dict[str, type[msgspec.Struct]] = {
     "batch": BatchTable,
-    "item": ItemTable,
-    "input": InputTable,
     "limits": LimitsTable,
     "ledger": LedgerTable,
     "expect": ExpectTable,

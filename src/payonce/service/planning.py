@@ -14,14 +14,23 @@ from typing import Any
 from payonce.core.commands import BatchCommand, Control
 from payonce.core.model import Batch, BatchSpec
 from payonce.core.states import BatchState, ItemState
-from payonce.intake.result import Intake
+from payonce.intake import InputSettings, Intake
 from payonce.ledger.actors import this_actor
 from payonce.ledger.protocol import Ledger
 from payonce.providers.protocol import Identity, Provider
 from payonce.providers.registry import build
 from payonce.service.batchfile import BatchFile
 from payonce.service.planning_checks import check_targets
-from payonce.service.planning_input import mapped, read_input, same_as_sealed, source_is_gone
+from payonce.service.planning_input import (
+    input_settings,
+    is_as_sealed,
+    mapped,
+    read_input,
+    reading_digest,
+    same_batch,
+    same_items,
+    source_is_gone,
+)
 from payonce.service.report_plan import Expected, PlanReport, Row, expected
 from payonce.service.running import limits_data
 
@@ -99,23 +108,35 @@ async def prepare(file: BatchFile, ledger: Ledger, options: Options) -> Prepared
     """
     found = ledger.batches(file.id)
     batch = found[0] if found else None
-    if batch is not None and source_is_gone(file):
-        warning = f"the input {file.source} is gone; the ledger's own copy of the items is used"
-        return Prepared(_sealed_report(file, ledger, batch, (*file.warnings, warning)), None, None, file)
+    if batch is not None:
+        return Prepared(_compared(file, ledger, batch, options), None, None, file)
+    settings = input_settings(file, skip_bad_rows=options.skip_bad_rows)
     with ExitStack() as stack:
-        intake = stack.enter_context(read_input(file, skip_bad_rows=options.skip_bad_rows))
-        if batch is not None:
-            same_as_sealed(intake, file, batch, ledger)
-            report = _sealed_report(file, ledger, batch, file.warnings)
-            return Prepared(_with_input(report, intake), None, None, file)
-        prepared = await _new(file, intake, options)
+        intake = stack.enter_context(read_input(file, settings))
+        prepared = await _new(file, intake, settings, options)
         if prepared.can_seal:
             # The items stay in their temporary file until they are sealed from it.
             stack.pop_all()
         return prepared
 
 
-async def _new(file: BatchFile, intake: Intake, options: Options) -> Prepared:
+def _compared(file: BatchFile, ledger: Ledger, batch: Batch, options: Options) -> PlanReport:
+    """A batch that is sealed already: its input is read again only if a byte of it, or what it means, has changed."""
+    same_batch(file, batch)
+    report = _sealed_report(file, ledger, batch)
+    if source_is_gone(file):
+        warning = f"the input {file.source} is gone; the ledger's own copy of the items is used"
+        return replace(report, warnings=(*report.warnings, warning))
+    skip = options.skip_bad_rows or bool(batch.spec.config.get("skip_bad_rows"))
+    settings = input_settings(file, skip_bad_rows=skip)
+    if is_as_sealed(file, settings, batch):
+        return report
+    with read_input(file, settings) as intake:
+        same_items(intake, file, batch, ledger)
+        return _with_input(report, intake)
+
+
+async def _new(file: BatchFile, intake: Intake, settings: InputSettings, options: Options) -> Prepared:
     """A batch that the ledger does not have yet."""
     totals = {total.currency: total.total.minor for total in intake.totals}
     if not intake.ok:
@@ -132,13 +153,17 @@ async def _new(file: BatchFile, intake: Intake, options: Options) -> Prepared:
             checks, checked, warning = await check_targets(provider, intake, file)
             warnings = (*report.warnings, warning) if warning else report.warnings
             report = replace(report, checks=checks, checked=checked, warnings=warnings)
-        spec = _spec(file, intake, provider, identity)
+        digest = reading_digest(file, settings, source=intake.source_digest or None)
+        reading = {"reading": digest, "skip_bad_rows": options.skip_bad_rows}
+        spec = _spec(file, intake, provider, identity, reading)
     finally:
         await provider.close()
     return Prepared(report, None, None, file) if report.checks else Prepared(report, spec, intake, file)
 
 
-def _spec(file: BatchFile, intake: Intake, provider: Provider, identity: Identity) -> BatchSpec:
+def _spec(
+    file: BatchFile, intake: Intake, provider: Provider, identity: Identity, reading: Mapping[str, Any]
+) -> BatchSpec:
     """What is sealed beside the items. The provider's table is as it was written: no credential is in it."""
     target, item_id = file.item.target, file.item.id
     config: dict[str, Any] = {
@@ -149,6 +174,7 @@ def _spec(file: BatchFile, intake: Intake, provider: Provider, identity: Identit
         "item": {role: column for column, role in mapped(file.item).items()},
         "columns": list(intake.columns),
         "totals": {total.currency: total.total.minor for total in intake.totals},
+        **reading,
     }
     return BatchSpec(
         file.id,
@@ -182,14 +208,14 @@ def _report(file: BatchFile, guarantee: str, account: str | None, items: int, to
     )
 
 
-def _sealed_report(file: BatchFile, ledger: Ledger, batch: Batch, warnings: tuple[str, ...]) -> PlanReport:
+def _sealed_report(file: BatchFile, ledger: Ledger, batch: Batch) -> PlanReport:
     """A batch that is sealed already, from the ledger alone."""
     status = ledger.status(file.id)
     left = 0 if batch.state in _OVER else sum(status.count(state) for state in ItemState if state.is_open)
     config = batch.spec.config
     totals = {str(code): int(minor) for code, minor in dict(config.get("totals", {})).items()}
     report = _report(file, str(config.get("guarantee", "")), batch.spec.account, batch.items, totals)
-    return replace(report, sealed=True, left=left, expected=expected(file.limits, left=left), warnings=warnings)
+    return replace(report, sealed=True, left=left, expected=expected(file.limits, left=left))
 
 
 def _with_input(report: PlanReport, intake: Intake) -> PlanReport:

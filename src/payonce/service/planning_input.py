@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+import hashlib
 from typing import Final
 
 from payonce.core.errors import Problem, SealedError
-from payonce.core.model import Batch, Item, NewItem
-from payonce.intake.read import read
-from payonce.intake.result import Intake
-from payonce.intake.settings import Expect, FileFormat, InputSettings, ItemColumns, Query
+from payonce.core.model import Batch
+from payonce.intake import Difference, InputSettings, Intake, ItemColumns, compare, read, source_digest
 from payonce.ledger.protocol import Ledger
 from payonce.service.batchfile import BatchFile
-from payonce.service.batchfile_tables import CurrencyValue, ItemTable
 from payonce.service.inspecting import items
 
 _LISTED: Final = 20
+_SHOWN: Final = 60
 
 
 class ChangedError(SealedError):
@@ -32,58 +29,46 @@ def source_is_gone(file: BatchFile) -> bool:
     return isinstance(file.source, str) and not (file.base / file.source).exists()
 
 
-def read_input(file: BatchFile, *, skip_bad_rows: bool) -> Intake:
-    """Reads and validates the whole input; everything wrong with it is in the result. The caller closes it."""
-    return read(input_settings(file, skip_bad_rows=skip_bad_rows), base_dir=file.base, operation=file.operation)
-
-
 def input_settings(file: BatchFile, *, skip_bad_rows: bool) -> InputSettings:
     """What the intake needs to know of a batch file."""
-    source = file.source
-    form = file.input
     return InputSettings(
-        source=source if isinstance(source, str) else Query(str(source.get("url", "")), str(source.get("query", ""))),
-        item=_columns(file.item),
-        format=FileFormat(
-            encoding=form.encoding,
-            delimiter=form.delimiter,
-            quote=form.quote,
-            decimal=form.decimal,
-            thousands=form.thousands,
-            date_format=form.date_format,
-            sheet=form.sheet,
-            preamble=form.preamble,
-        ),
-        on_duplicate="skip" if file.on_duplicate == "skip" else "error",
+        source=file.source,
+        item=file.item,
+        format=file.format,
+        on_duplicate=file.on_duplicate,
         skip_bad_rows=skip_bad_rows,
         max_amount=file.limits.max_amount,
-        expect=Expect(file.expect.items, file.expect.total),
+        expect=file.expect,
     )
 
 
-def _columns(item: ItemTable) -> ItemColumns:
-    currency = item.currency
-    return ItemColumns(
-        id=item.id,
-        target=item.target,
-        amount=item.amount,
-        amount_minor=item.amount_minor,
-        currency=currency if isinstance(currency, str) else None,
-        currency_value=currency.value if isinstance(currency, CurrencyValue) else None,
-        fields=None if item.fields is None else tuple(item.fields),
-    )
+def read_input(file: BatchFile, settings: InputSettings) -> Intake:
+    """Reads and validates the whole input; everything wrong with it is in the result. The caller closes it."""
+    return read(settings, base_dir=file.base, operation=file.operation)
 
 
-def mapped(item: ItemTable) -> dict[str, str]:
+def reading_digest(file: BatchFile, settings: InputSettings, *, source: str | None) -> str | None:
+    """A digest of the input's bytes and of everything that decides what they mean; None where there are no bytes to
+    look at. The same digest means the same items, without reading them again."""
+    if source is None:
+        return None
+    return hashlib.sha256(f"{source} {file.operation} {settings!r}".encode()).hexdigest()
+
+
+def is_as_sealed(file: BatchFile, settings: InputSettings, batch: Batch) -> bool:
+    """Whether input file and settings are, byte for byte, those that the batch was sealed from."""
+    sealed = batch.spec.config.get("reading")
+    now = reading_digest(file, settings, source=source_digest(settings, base_dir=file.base))
+    return sealed is not None and sealed == now
+
+
+def mapped(item: ItemColumns) -> dict[str, str]:
     """Which placeholder each mapped column is: ``{"charge_id": "id"}``. A column with two roles counts as the id first."""
-    return {column: role for role, column in reversed(_columns(item).roles().items())}
+    return {column: role for role, column in reversed(item.roles().items())}
 
 
-def same_as_sealed(intake: Intake, file: BatchFile, batch: Batch, ledger: Ledger) -> None:
-    """Raises where the input or what is done with it is no longer what was sealed, naming the items and fields.
-
-    An input with problems differs too: what was sealed had none. Nothing is changed.
-    """
+def same_batch(file: BatchFile, batch: Batch) -> None:
+    """Raises SealedError where what is done with the items is no longer what was sealed."""
     spec = batch.spec
     for name, sealed, now in (
         ("operation", spec.operation, file.operation),
@@ -96,51 +81,55 @@ def same_as_sealed(intake: Intake, file: BatchFile, batch: Batch, ledger: Ledger
                 code="other_batch",
                 hint="put the file back as it was, or give the new batch another id",
             )
-    if intake.ok and intake.seal == batch.seal:
-        return
+
+
+def same_items(intake: Intake, file: BatchFile, batch: Batch, ledger: Ledger) -> None:
+    """Raises where the input is no longer what was sealed, naming the items and fields.
+
+    An input with problems differs too: what was sealed had none. Order alone is no difference. Nothing is changed.
+    """
     intake.raise_if_bad()
-    differences = tuple(islice(_differences(intake, file, ledger), _LISTED + 1))
-    if not differences:
+    if intake.seal == batch.seal:
         return
-    shown = "; ".join(problem.message for problem in differences[:3])
-    more = f" (and more than {_LISTED} in all)" if len(differences) > _LISTED else ""
+    difference = compare(items(ledger, file.id), intake)
+    try:
+        if not difference:
+            return
+        counts = {
+            "changed": difference.changed_items,
+            "removed": len(difference.removed),
+            "added": len(difference.added),
+        }
+        told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+        problems = _problems(intake.file, difference)
+    finally:
+        difference.close()
     raise ChangedError(
-        f"the input of batch {file.id} has changed since it was sealed: {shown}{more}",
-        problems=differences[:_LISTED],
+        f"the input of batch {file.id} has changed since it was sealed ({told}): {problems[0].message}",
+        problems=problems,
         hint="put the input back as it was, or make a new batch for what is new; nothing was sent",
     )
 
 
-def _differences(intake: Intake, file: BatchFile, ledger: Ledger) -> Iterator[Problem]:
-    """Every item that was changed, removed or added, in that order. The order of the rows is no fact of an item."""
-    now = {item.id: item for item in intake.items()}
-    for sealed in items(ledger, file.id):
-        found = now.pop(sealed.id, None)
-        if found is None:
-            yield _problem(intake, None, sealed.id, "removed", f"item {sealed.id} is no longer in the input")
-            continue
-        for name, before, after in _changes(sealed, found):
-            text = f"item {sealed.id}: {name} was {before} when it was sealed and is {after} now"
-            yield _problem(intake, found.line, sealed.id, "changed", text, column=name)
-    for item in now.values():
-        yield _problem(intake, item.line, item.id, "added", f"item {item.id} is new in the input")
+def _problems(file: str, difference: Difference) -> tuple[Problem, ...]:
+    """The first differences of each sort, each with its item."""
+    changed = (
+        Problem(
+            file, c.line, c.field, c.id, "item_changed",
+            f"item {c.id}: {c.field} was {_shown(c.sealed)} when it was sealed and is {_shown(c.now)} now",
+        )
+        for c in difference.changed.first(_LISTED)
+    )  # fmt: skip
+    removed = (
+        Problem(file, None, None, item, "item_removed", f"item {item} is no longer in the input")
+        for item in difference.removed.first(_LISTED)
+    )
+    added = (
+        Problem(file, item.line, None, item.id, "item_added", f"item {item.id} is new in the input")
+        for item in difference.added.first(_LISTED)
+    )
+    return (*changed, *removed, *added)
 
 
-def _changes(sealed: Item, now: NewItem) -> Iterator[tuple[str, str, str]]:
-    """The fields that differ: name, what was sealed, what it is now."""
-    pairs = {
-        "target": (sealed.target, now.target or now.id),
-        "amount": (sealed.money and str(sealed.money), now.money and str(now.money)),
-    }
-    for name, (before, after) in pairs.items():
-        if before != after:
-            yield name, str(before), str(after)
-    for name in sorted({*sealed.fields, *now.fields}):
-        if sealed.fields.get(name) != now.fields.get(name):
-            yield name, repr(sealed.fields.get(name)), repr(now.fields.get(name))
-
-
-def _problem(
-    intake: Intake, line: int | None, item: str, code: str, message: str, *, column: str | None = None
-) -> Problem:
-    return Problem(intake.file, line, column, item, f"item_{code}", message)
+def _shown(value: str | None) -> str:
+    return "not there" if value is None else value if len(value) <= _SHOWN else f"{value[:_SHOWN]}..."
