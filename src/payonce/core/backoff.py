@@ -30,22 +30,25 @@ class Pace:
     """The calls per 1,000 s that the provider was found to take, or None while nothing was refused.
 
     Cut to a little under the accepted rate where calls meet 429s, then raised by a twentieth for every second without
-    one: it finds the provider's limit and stays just under it.
+    one: it finds the provider's limit and stays just under it. ``changed_us`` is when it last changed, ``cut_us`` when
+    it was last cut.
     """
 
     per_ks: int | None = None
     changed_us: int = 0
+    cut_us: int | None = None
 
     def cut(self, *, accepted_per_s: int, now_us: int) -> Pace:
-        """After a 429. Several 429s of one burst (within half a second) count once."""
-        if self.per_ks is not None and now_us - self.changed_us < SECOND_US // 2:
+        """After a 429. Several 429s of one burst (within half a second) count once; one that follows a raise tells that
+        the raise was too much, and counts."""
+        if self.per_ks is not None and self.cut_us is not None and now_us - self.cut_us < SECOND_US // 2:
             return self
         seen = max(accepted_per_s, 1) * 1000
         target = seen if self.per_ks is None else min(seen, self.per_ks)
-        return Pace(max(1000, target * 9 // 10), now_us)
+        return Pace(max(1000, target * 9 // 10), now_us, now_us)
 
     def grow(self, *, now_us: int) -> Pace:
         """After calls that were taken: a twentieth more for a second without a 429."""
         if self.per_ks is None or now_us - self.changed_us < SECOND_US:
             return self
-        return Pace(self.per_ks + max(500, self.per_ks // 20), now_us)
+        return Pace(self.per_ks + max(500, self.per_ks // 20), now_us, self.cut_us)

@@ -1,8 +1,9 @@
 """The canonical form of the trail's events: RFC 8785 JSON, and what may stand in it.
 
-Only text, whole numbers below 2**53, booleans, null, lists and objects with ASCII keys are allowed: for these, sorted
-keys and the shortest escapes are exactly RFC 8785. Amounts are text in major units. Nothing secret ever enters: events
-are built from references, codes and digests, and payloads only by policy.
+Only text, whole numbers below 2**53, booleans, null, lists and objects whose keys lie below U+D800 are allowed: for these,
+keys sorted by UTF-8 and the shortest escapes are exactly RFC 8785 (which sorts by UTF-16: the two orders part only above).
+``plain`` brings any value into that form. Amounts are text in major units. Nothing secret ever enters: events are built
+from references, codes and digests, and payloads only by policy.
 """
 
 from __future__ import annotations
@@ -75,11 +76,18 @@ def plain(value: Any) -> Any:
         case float():
             return repr(value)
         case Mapping():
-            return {well_formed(str(k)): plain(v) for k, v in value.items()}
+            return {_key(str(k)): plain(v) for k, v in value.items()}
         case list() | tuple():
             return [plain(v) for v in value]
         case _:
             return well_formed(str(value))
+
+
+def _key(text: str) -> str:
+    """A key as it may stand in an object: characters from U+D800 on are written out."""
+    if text.isascii() or all(c < "\ud800" for c in text):
+        return text
+    return "".join(c if c < "\ud800" else f"\\u{ord(c):04x}" for c in text)
 
 
 def canonical(body: Mapping[str, Any]) -> bytes:

@@ -151,7 +151,7 @@ def as_json(value: Any) -> bytes:
     except TypeError:  # keys that are no text, integers beyond 64 bits, half characters
         try:
             return orjson.dumps(plain(value))
-        except (TypeError, RecursionError):
+        except (TypeError, ValueError, RecursionError):
             return orjson.dumps({"not_json": type(value).__name__})
 
 
