@@ -50,6 +50,9 @@ class Kind:
 KINDS: Final[Mapping[str, Kind]] = {
     "http": Kind("payonce.providers.registry_http", "any HTTP API, described in the batch file"),
     "python": Kind("payonce.providers.registry_python", "a Python function, async or plain"),
+    "stripe": Kind("payonce.providers.stripe", "Stripe: refund, payout, transfer, invoice"),
+    "adyen": Kind("payonce.providers.adyen", "Adyen: refund, payout"),
+    "paypal": Kind("payonce.providers.paypal", "PayPal: refund, payout"),
     "simulator": Kind("payonce.providers.registry_simulator", "the built-in provider, for trying things out"),
 }
 
@@ -88,13 +91,19 @@ def build(
 
 def declarations() -> tuple[Declaration, ...]:
     """What each kind declares, for ``payonce providers``; where settings decide, what they can make of it."""
-    return tuple(describe(kind) for kind in KINDS)
+    return tuple(declared for kind in KINDS for declared in describe_all(kind))
 
 
 def describe(kind: str) -> Declaration:
     """What one kind declares. Raises ConfigError ``unknown_provider``."""
     describer: Describer = _module(kind).describe
     return describer()
+
+
+def describe_all(kind: str) -> tuple[Declaration, ...]:
+    """What one kind declares, one declaration an operation where they differ."""
+    every: Callable[[], tuple[Declaration, ...]] | None = getattr(_module(kind), "describe_all", None)
+    return every() if every is not None else (describe(kind),)
 
 
 def _module(kind: str) -> Any:

@@ -12,13 +12,18 @@ from payonce.service.durations import duration_text
 def declarations(kind: str | None = None) -> list[dict[str, Any]]:
     """The declarations of all kinds, or of one. Raises ConfigError where there is no such kind."""
     kinds = [kind] if kind else list(registry.KINDS)
-    return [declaration_json(registry.describe(name), summary=registry.KINDS[name].summary) for name in kinds]
+    return [
+        declaration_json(declared, summary=registry.KINDS[name].summary)
+        for name in kinds
+        for declared in registry.describe_all(name)
+    ]
 
 
 def declaration_json(declared: Declaration, *, summary: str) -> dict[str, Any]:
     """One declaration in words and numbers. Durations are text with their unit."""
     return {
         "kind": declared.kind,
+        "operation": declared.operation,
         "what": summary,
         "key": _key(declared.key),
         "key_retention": _retention(declared.key),
