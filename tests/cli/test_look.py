@@ -57,7 +57,7 @@ def test_ids_are_compared_exactly(done: Desk) -> None:
     """Another case is another item."""
     said = done("show", "refunds", "r1", "--json")
     assert said.code == 2
-    assert said.json["error"]["code"] == "no_such_item"
+    assert said.json["error"]["code"] == "unknown_item"
 
 
 def test_status_of_all_batches(done: Desk) -> None:

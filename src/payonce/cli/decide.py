@@ -84,7 +84,7 @@ def resolve(
 
 def _reason(text: str) -> str:
     if not text.strip():
-        raise UsageError("the reason is empty", code="reason_needed", hint='say it in a few words: --reason "..."')
+        raise UsageError("the reason is empty", code="no_reason", hint='say it in a few words: --reason "..."')
     return text.strip()
 
 

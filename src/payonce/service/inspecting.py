@@ -37,7 +37,7 @@ def find_batch(ledger: Ledger, batch: str) -> Batch:
     if not names:
         raise UsageError(
             f"there is no batch {batch!r}: the ledger {ledger.info().url} is empty",
-            code="no_such_batch",
+            code="unknown_batch",
             hint="payonce plan BATCH.toml seals one; --ledger URL names another ledger",
         )
     from difflib import get_close_matches
@@ -45,7 +45,7 @@ def find_batch(ledger: Ledger, batch: str) -> Batch:
     near = get_close_matches(batch, names, n=1)
     raise UsageError(
         f"there is no batch {batch!r} in {ledger.info().url}",
-        code="no_such_batch",
+        code="unknown_batch",
         hint=f"did you mean {near[0]!r}?" if near else "payonce status lists the batches",
     )
 
@@ -57,7 +57,7 @@ def find_item(ledger: Ledger, batch: str, item: str) -> Item:
     if found is None:
         raise UsageError(
             f"batch {batch!r} has no item {item!r}",
-            code="no_such_item",
+            code="unknown_item",
             hint=f"ids are compared exactly, case and leading zeros included; payonce items {batch} lists them",
         )
     return found

@@ -44,7 +44,7 @@ class Operator:
         if found.state is BatchState.STOPPED and not reason and found.held:
             raise UsageError(
                 f"batch {batch!r} was stopped: {found.reason or found.reason_code or 'no reason recorded'}",
-                code="reason_needed",
+                code="no_reason",
                 hint='say what has changed since: --reason "..."',
             )
         return self.ledger.control(batch, Control(BatchCommand.RESUME, reason=reason), actor=self.actor)
