@@ -1,0 +1,258 @@
+"""A text file as pieces of whole lines, decoded exactly, with the digest of the bytes that were read.
+
+An encoding is declared, marked at the start of the file, or UTF-8; it is never guessed. Bytes that do not fit stay
+recognisable in the text (as lone surrogates), so that each row that holds one can be named.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import io
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from payonce.intake.report import Fatal, Report
+
+CHUNK: Final = 1 << 18
+# A line of this many characters is a sign of a file that has no lines.
+LONGEST_LINE: Final = 1 << 26
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_FOREIGN: Final = (
+    (b"PK\x03\x04", "an Excel workbook or another zip file", "give it its own ending (.xlsx), or unpack it"),
+    (b"PAR1", "a Parquet file", "give it its own ending (.parquet)"),
+    (b"\x1f\x8b", "a gzip file", "unpack it"),
+    (b"\x28\xb5\x2f\xfd", "a zstd file", "unpack it"),
+    (b"%PDF", "a PDF document", "export the data as CSV"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook (.xls)", "save it as .xlsx or CSV"),
+    (b"SQLite format 3", "a SQLite database", 'use input = {url = "sqlite:FILE", query = "..."}'),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Some whole lines, the last of a file perhaps without its end. ``line`` is the first one's number.
+
+    ``doubtful``: holds NUL characters or bytes that could not be decoded, so each row must be looked at.
+    """
+
+    text: str
+    line: int
+    doubtful: bool
+
+
+def open_regular(path: Path, report: Report) -> IO[bytes]:
+    """Opens a file for reading. Raises Fatal where there is none, it is no regular file or may not be read."""
+    try:
+        if not path.is_file():
+            code = "not_a_file" if path.exists() else "input_missing"
+            what = "is not a file" if path.exists() else "does not exist"
+            raise Fatal(report.make(code, f"{path.name} {what}; check [batch] input"))
+        return path.open("rb")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise Fatal(report.make("unreadable", f"{path.name} cannot be read: {why}")) from None
+
+
+class RawFile:
+    """The bytes of a file, read once from start to end, with their SHA-256. Notices a file that changes meanwhile."""
+
+    def __init__(self, path: Path, report: Report) -> None:
+        self.path = path
+        self._report = report
+        self._file = open_regular(path, report)
+        self._digest = hashlib.sha256()
+        self._before = os.fstat(self._file.fileno())
+
+    def chunks(self, size: int = CHUNK) -> Iterator[bytes]:
+        """All bytes in pieces. Raises Fatal where they cannot be read or the file was written to meanwhile."""
+        with self._file:
+            try:
+                while data := self._file.read(size):
+                    self._digest.update(data)
+                    yield data
+                after = os.fstat(self._file.fileno())
+            except OSError as error:
+                raise Fatal(
+                    self._report.make("unreadable", f"{self.path.name} cannot be read: {error.strerror}")
+                ) from None
+            if (after.st_size, after.st_mtime_ns) != (self._before.st_size, self._before.st_mtime_ns):
+                raise Fatal(
+                    self._report.make("input_changed", f"{self.path.name} was changed while it was read; start again")
+                )
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what was read so far, in hex."""
+        return self._digest.hexdigest()
+
+
+class TextFile:
+    """The lines of a text file. ``encoding`` None: as its byte order mark says, UTF-8 without one."""
+
+    def __init__(self, path: Path, report: Report, *, encoding: str | None) -> None:
+        self._raw = RawFile(path, report)
+        self._report = report
+        self._declared = encoding
+        self.encoding = ""
+        self._lines = 1
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the file's bytes, once all segments were taken."""
+        return self._raw.digest
+
+    def segments(self) -> Iterator[Segment]:
+        """All lines in pieces of some thousand. Raises Fatal where the file is empty, of another kind or undecodable."""
+        chunks = self._raw.chunks()
+        first = next(chunks, b"")
+        decoder, first = self._start(first)
+        carry = ""
+        for data in _chain(first, chunks):
+            text = carry + self._decode(decoder, data)
+            # A carriage return at the very end may be half of a line's end.
+            cut = max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
+            carry = text[cut:]
+            if len(carry) > LONGEST_LINE:
+                raise Fatal(
+                    self._report.make(
+                        "line_too_long",
+                        f"line {self._lines} is longer than {LONGEST_LINE} characters",
+                        line=self._lines,
+                    )
+                )
+            if cut:
+                yield self._segment(text[:cut])
+        carry += self._decode(decoder, b"", final=True)
+        if carry:
+            yield self._segment(carry)
+
+    def _segment(self, text: str) -> Segment:
+        doubtful = "\0" in text or not _encodable(text)
+        segment = Segment(text, self._lines, doubtful)
+        self._lines += count_lines(text)
+        return segment
+
+    def _start(self, first: bytes) -> tuple[codecs.IncrementalDecoder, bytes]:
+        if not first:
+            raise Fatal(self._report.make("empty_file", f"{self._raw.path.name} is empty; there is nothing to do"))
+        for magic, what, fix in _FOREIGN:
+            if first.startswith(magic):
+                raise Fatal(
+                    self._report.make("wrong_format", f"{self._raw.path.name} is {what}, not text; {fix}", line=1)
+                )
+        mark, marked = next(((m, e) for m, e in _MARKS if first.startswith(m)), (b"", None))
+        self.encoding = self._agreed(marked, first)
+        # Wide encodings have no byte that could stand alone: there the first fault ends the reading.
+        errors = "strict" if self.encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
+        return codecs.getincrementaldecoder(self.encoding)(errors), first[len(mark) :]
+
+    def _agreed(self, marked: str | None, first: bytes) -> str:
+        if self._declared is None:
+            head = first[:400]
+            if marked is None and head.count(0) * 3 > len(head):
+                raise Fatal(
+                    self._report.make(
+                        "bad_encoding",
+                        "the file looks like UTF-16 without a byte order mark; "
+                        'declare [input] encoding = "utf-16-le" (or "utf-16-be"), or save it as UTF-8',
+                        line=1,
+                    )
+                )
+            return marked or "utf-8"
+        name = _known(self._declared)
+        if name is None:
+            raise Fatal(
+                self._report.make(
+                    "unknown_encoding", f"[input] encoding {self._declared!r} is not known; use utf-8 or cp1252, say"
+                )
+            )
+        if marked is not None and not marked.startswith(name.removesuffix("-sig")):
+            raise Fatal(
+                self._report.make(
+                    "bad_encoding",
+                    f"the file is marked as {marked}, but [input] encoding says {self._declared}; leave encoding out",
+                    line=1,
+                )
+            )
+        return marked or name
+
+    def _decode(self, decoder: codecs.IncrementalDecoder, data: bytes, *, final: bool = False) -> str:
+        try:
+            return decoder.decode(data, final)
+        except UnicodeDecodeError as error:
+            offset, byte = first_bad_byte(self._raw.path, self.encoding) or (0, error.object[error.start])
+            raise Fatal(
+                self._report.make(
+                    "bad_encoding",
+                    f"byte 0x{byte:02X} at offset {offset} is not {self.encoding} (line {self._lines} or after)",
+                    line=self._lines,
+                )
+            ) from None
+
+
+def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _encodable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _known(name: str) -> str | None:
+    try:
+        info = codecs.lookup(name)
+        usable = isinstance(info.decode(b"a,b\n" * 4, "strict")[0], str)
+    except (LookupError, UnicodeError, ValueError, TypeError):
+        return None
+    return info.name if usable else None
+
+
+def count_lines(text: str) -> int:
+    """How many lines end in a text, as editors count them: LF, CR LF and CR alone each end one."""
+    if "\r" not in text:
+        return text.count("\n")
+    return text.count("\n") + text.count("\r") - text.count("\r\n")
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text with their ends, split as ``count_lines`` counts them."""
+    if text.count("\r") != text.count("\r\n"):
+        return list(io.StringIO(text, newline=""))
+    lines = [f"{line}\n" for line in text.split("\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def first_bad_byte(path: Path, encoding: str) -> tuple[int, int] | None:
+    """The offset and value of the first byte of a file that its encoding does not know, None if there is none."""
+    decoder = codecs.getincrementaldecoder(encoding)("strict")
+    offset = 0
+    with path.open("rb") as file:
+        while True:
+            data = file.read(CHUNK)
+            # What the decoder keeps back from the chunk before is part of the bytes an error counts from.
+            kept = len(decoder.getstate()[0])
+            try:
+                decoder.decode(data, final=not data)
+            except UnicodeDecodeError as error:
+                return offset - kept + error.start, error.object[error.start]
+            if not data:
+                return None
+            offset += len(data)

@@ -1,0 +1,169 @@
+"""Turns blocks of rows into sound items; every fault of every row is reported, in the order of the lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any, Final
+
+from payonce.intake.amounts import AmountFault, AmountReader, read_currency
+from payonce.intake.block import Block, Cells
+from payonce.intake.idcolumn import IdColumn
+from payonce.intake.report import Report
+from payonce.intake.settings import MONEY_OPERATIONS, InputSettings
+
+# So many different amounts of one currency are remembered at most.
+_REMEMBERED: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """Items that are sound as single rows. ``targets`` None: as the ids; no amount: both columns hold None."""
+
+    lines: Sequence[int]
+    ids: Sequence[str]
+    targets: Sequence[str] | None
+    minors: Sequence[int | None]
+    currencies: Sequence[str | None]
+    fields: Cells | Sequence[Mapping[str, Any]]
+
+    def keep(self, selected: Sequence[bool]) -> Sound:
+        """The selected ones only."""
+        fields = self.fields
+        return Sound(
+            list(compress(self.lines, selected)),
+            list(compress(self.ids, selected)),
+            None if self.targets is None else list(compress(self.targets, selected)),
+            list(compress(self.minors, selected)),
+            list(compress(self.currencies, selected)),
+            fields.keep(selected) if isinstance(fields, Cells) else list(compress(fields, selected)),
+        )
+
+
+class Validator:
+    """Checks the rows of one reading. The amounts' evidence is judged by the caller at the end."""
+
+    def __init__(self, settings: InputSettings, report: Report, amounts: AmountReader, *, operation: str) -> None:
+        item = settings.item
+        self._report = report
+        self._amounts = amounts
+        self._needs_money = operation in MONEY_OPERATIONS
+        self._ids = IdColumn(item.id, report, role="id")
+        same = item.target is None or item.target == item.id
+        self._targets = None if same or item.target is None else IdColumn(item.target, report, role="target")
+        self._amount_column = item.amount or item.amount_minor
+        self._currency_column = item.currency
+        self._constant = None if item.currency_value is None else read_currency(item.currency_value)
+        self._known: dict[str, dict[Any, int]] = {}
+
+    def check(self, block: Block) -> tuple[Sound, list[tuple[int, str]]]:
+        """The sound items of a block, and line and id of the refused ones whose id is sound."""
+        ids, bad_ids = self._ids.check(block.ids, block.lines)
+        bad = set(bad_ids)
+        targets = None
+        if self._targets is not None and block.targets is not None:
+            targets, bad_targets = self._targets.check(block.targets, block.lines)
+            bad.update(bad_targets)
+        minors, currencies = self._money(block, bad)
+        sound = Sound(block.lines, ids, targets, minors, currencies, block.fields)
+        if not bad:
+            return sound, []
+        self._report.refused += len(bad)
+        named = set(bad_ids)
+        refused = [(block.lines[place], ids[place]) for place in sorted(bad) if place not in named]
+        return sound.keep([place not in bad for place in range(len(ids))]), refused
+
+    def finish(self) -> None:
+        """What only the whole input shows."""
+        self._ids.finish()
+        if self._targets is not None:
+            self._targets.finish()
+
+    def _money(self, block: Block, bad: set[int]) -> tuple[Sequence[int | None], Sequence[str | None]]:
+        count = len(block.lines)
+        if block.amounts is None:
+            return [None] * count, [None] * count
+        codes = self._codes(block, bad)
+        if len(set(codes)) == 1 and isinstance(codes[0], str):
+            return self._minors(block.amounts, codes[0], block.lines, range(count), bad), codes
+        minors: list[int | None] = [None] * count
+        by_code: dict[str, list[int]] = {}
+        for place, code in enumerate(codes):
+            if code is not None:
+                by_code.setdefault(code, []).append(place)
+        for code, places in by_code.items():
+            read = self._minors([block.amounts[p] for p in places], code, block.lines, places, bad)
+            for place, minor in zip(places, read, strict=True):
+                minors[place] = minor
+        # An optional amount that is blank leaves the currency without meaning.
+        return minors, [code if minors[place] is not None else None for place, code in enumerate(codes)]
+
+    def _codes(self, block: Block, bad: set[int]) -> Sequence[str | None]:
+        if self._constant is not None:
+            assert isinstance(self._constant, str), "tables.py refuses an unknown constant currency"
+            return [self._constant] * len(block.lines)
+        assert block.currencies is not None, "columns.py asks for a currency"
+        values = block.currencies
+        if not set(map(type, values)) <= {str}:
+            values = [value if value is None else str(value) for value in values]
+        known = {value: read_currency(value) for value in set(values)}
+        if not any(isinstance(code, AmountFault) for code in known.values()):
+            return [code for code in map(known.__getitem__, values) if isinstance(code, str)]
+        codes: list[str | None] = []
+        for place, value in enumerate(values):
+            code = known[value]
+            if isinstance(code, AmountFault):
+                self._refuse_currency(code, value, place, block, bad)
+            codes.append(code if isinstance(code, str) else None)
+        return codes
+
+    def _refuse_currency(self, fault: AmountFault, value: Any, place: int, block: Block, bad: set[int]) -> None:
+        amount = None if block.amounts is None else block.amounts[place]
+        if not self._needs_money and fault.code == "missing_currency" and _blank(amount):
+            return
+        bad.add(place)
+        self._report.problem(
+            fault.code,
+            f"the currency {fault.message}",
+            line=block.lines[place],
+            column=self._currency_column,
+            value=None if value is None else str(value),
+        )
+
+    def _minors(
+        self, amounts: Sequence[Any], code: str, lines: Sequence[int], places: Sequence[int], bad: set[int]
+    ) -> list[int | None]:
+        """Amounts of one currency; ``places`` says where in the block each stands. Refused ones are None."""
+        known = self._known.setdefault(code, {})
+        if len(known) > _REMEMBERED:
+            known.clear()
+        # Only text is looked up: 1, 1.0 and True are one key to a dictionary.
+        textual = set(map(type, amounts)) <= {str}
+        minors: list[int | None] = list(map(known.get, amounts)) if textual else [None] * len(amounts)
+        if None not in minors:
+            return minors
+        for index, minor in enumerate(minors):
+            if minor is not None:
+                continue
+            value, place = amounts[index], places[index]
+            if not self._needs_money and _blank(value):
+                continue
+            read = self._amounts.read(value, code, line=lines[place])
+            if isinstance(read, AmountFault):
+                bad.add(place)
+                self._refuse_amount(read, value, lines[place])
+                continue
+            minors[index] = read
+            if textual:
+                known[value] = read
+        return minors
+
+    def _refuse_amount(self, fault: AmountFault, value: Any, line: int) -> None:
+        shown = None if value is None else str(value)
+        message = f"the amount {fault.message}"
+        self._report.problem(fault.code, message, line=line, column=self._amount_column, value=shown)
+
+
+def _blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
