@@ -160,7 +160,7 @@ class HttpLookup:
             asked.add(path)
             left_us = deadline_us - time.monotonic_ns() // 1000
             reply = await transport.send(Request("GET", path), timeout_us=max(left_us, 1), gate=always_open)
-            failed = self._failure(reply)
+            failed = self._failure(reply, first=not bodies)
             if isinstance(failed, LookupFailed) or isinstance(reply, Fault):
                 return failed or LookupFailed("network_error")
             if reply.status == 404:
@@ -174,12 +174,13 @@ class HttpLookup:
                 return LookupFailed("unreadable_answer", str(error)[:300])
         return Found(_oldest_first(seen), status=200 if bodies else 404, response=b"\n".join(bodies))
 
-    def _failure(self, reply: Answer | Fault) -> LookupFailed | None:
+    def _failure(self, reply: Answer | Fault, *, first: bool) -> LookupFailed | None:
         if isinstance(reply, Fault):
             return LookupFailed(reply.code, reply.message, load=reply.load)
         if reply.truncated:
             return LookupFailed("answer_too_long", "the answer is longer than the limit")
-        if reply.status == 200 or (reply.status == 404 and self._none_if_missing):
+        # A page that is missing later on is no empty list: it would make a short one.
+        if reply.status == 200 or (reply.status == 404 and self._none_if_missing and first):
             return None
         wait = parse_retry_after(reply.header("retry-after"), now_us=time.time_ns() // 1000, date=reply.header("date"))
         return LookupFailed(

@@ -20,6 +20,7 @@ from payonce.core.model import Declaration, Item, Request
 from payonce.core.outcome import (
     AlreadyDone,
     Executed,
+    Execution,
     Found,
     LookupFailed,
     LookupReply,
@@ -154,11 +155,13 @@ class PythonProvider:
             return LookupFailed("timeout", f"no result within {timeout_us // 1000} ms")
         except Exception as error:
             return LookupFailed(f"exception:{type(error).__name__}", self._redact(str(error))[:_MESSAGE_LIMIT])
-        if isinstance(result, Found | LookupFailed):
+        if isinstance(result, LookupFailed):
             return result
-        if not isinstance(result, list | tuple):
-            return LookupFailed("no_list", f"the look-up returned {type(result).__name__}, not a list of executions")
-        return Found(tuple(result))
+        found = result.executions if isinstance(result, Found) else result
+        if not isinstance(found, list | tuple) or not all(isinstance(entry, Execution) for entry in found):
+            kind = type(result).__name__
+            return LookupFailed("no_list", f"the look-up returned {kind}, not a list of payonce.Execution")
+        return result if isinstance(result, Found) else Found(tuple(found))
 
     async def preflight(self, item: Item, *, timeout_us: int) -> Preflight | None:
         """None."""
