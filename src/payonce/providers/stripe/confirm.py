@@ -73,6 +73,8 @@ def _single(tree: Mapping[str, Any], item: Item, *, operation: str, batch: str) 
 
 def _invoice(tree: Mapping[str, Any], item: Item, *, batch: str, step: str) -> Outcome:
     reference = ident(tree)
+    if tree.get("object") != ("invoiceitem" if step == "add" else "invoice"):
+        raise Unreadable(f"{reference} is no invoice")
     _ours(tree, item, batch=batch, reference=reference)
     agrees("the customer", named(tree.get("customer")), asked=item.target, reference=reference)
     invoice = item.carry.get("invoice")
