@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import os
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from payonce.core.errors import SealedError
 from payonce.core.model import BatchSpec, Item, Limits, Status
 from payonce.core.money import Money
 from payonce.core.seal import Seal
@@ -129,10 +131,7 @@ def _prepare(
     )
     store = connect(url, create=True)
     try:
-        found = store.batches(batch)
-        if found:
-            same_items(found[0].seal, seal.hexdigest(), batch=batch)
-        else:
+        if not store.batches(batch):
             identity = _identity(operation)
             spec = BatchSpec(
                 batch,
@@ -144,7 +143,10 @@ def _prepare(
                 targets=checked.targets,
                 config={"provider_digest": make().provider_digest, "limits": limits_data(chosen)},
             )
-            store.seal(spec, checked.items, seal=seal.hexdigest(), actor=this_actor())
+            # Where another process seals the same batch just now, what it sealed is compared below.
+            with contextlib.suppress(SealedError):
+                store.seal(spec, checked.items, seal=seal.hexdigest(), actor=this_actor())
+        same_items(store.batches(batch)[0].seal, seal.hexdigest(), batch=batch)
     finally:
         store.close()
     return RunPlan(url, batch, chosen, make, progress=progress)

@@ -15,12 +15,13 @@ from payonce.cli.plan import show_plan
 from payonce.cli.progress import Progress
 from payonce.cli.screen import Screen
 from payonce.cli.summary import outcome_json, show_outcome
-from payonce.core.errors import InputError
+from payonce.core.errors import InputError, SealedError
 from payonce.core.model import Status
 from payonce.engine.run import RunOutcome
 from payonce.service import batchfile, inspecting, planning, running
+from payonce.service.addresses import ledger_url
 from payonce.service.batchfile import BatchFile
-from payonce.service.opening import ledger_url, opened
+from payonce.service.opening import opened
 
 _MOST_LISTED = 20
 
@@ -52,6 +53,7 @@ def run(common: Common, batch_file: Path, yes: bool, check: bool, skip_bad_rows:
         common.sending = True
         outcome = running.run_sealed(task)
         common.sending = False
+        progress.finish(outcome.status)
     _tell(screen, Ended(file.id, str(batch_file), url, outcome, progress.last))
     return outcome.exit_code
 
@@ -76,17 +78,26 @@ def _plan(screen: Screen, file: BatchFile, url: str, options: planning.Options, 
     """Seals the batch if need be. Raises InputError where it cannot be sealed; click.Abort where the person says no."""
     with opened(url, create=True) as ledger:
         prepared = asyncio.run(planning.prepare(file, ledger, options))
-        report = prepared.report
+        report, shown = prepared.report, False
         if not report.sealed and prepared.can_seal and ask and screen.interactive:
             show_plan(screen, report)
+            shown = True
             click.confirm("seal and send this batch?", abort=True, err=True)
-        sealed = prepared.seal(ledger)
+        try:
+            sealed = prepared.seal(ledger)
+        except SealedError as raced:
+            if raced.code != "already_sealed":
+                raise
+            # Another process sealed it between our look and our seal: what it sealed is compared with our file.
+            sealed = asyncio.run(planning.prepare(file, ledger, options)).seal(ledger)
     if not sealed.sealed:
         raise InputError(
             f"batch {file.id} cannot be sealed: {sealed.problem_count + len(sealed.checks)} problems; nothing was sent",
             problems=(*sealed.problems, *sealed.checks),
             hint="put them right and run the command again",
         )
+    if shown:
+        return
     for warning in sealed.warnings:
         screen.warn(warning)
     screen.note(f"{file.id}: {sealed.left} of {sealed.items} items to do. {sealed.guarantee}")

@@ -49,10 +49,10 @@ def resume(common: Common, batch: str, reason: str | None) -> None:
 
 @command("cancel")
 @click.argument("batch")
-@click.option("--reason", required=True, help="Why; it goes into the trail.")
+@click.option("--reason", help="Why; it goes into the trail.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def cancel(common: Common, batch: str, reason: str, yes: bool) -> None:
+def cancel(common: Common, batch: str, reason: str | None, yes: bool) -> None:
     """Never send what is still planned in BATCH. What is pending is resolved by the next run; this cannot be undone."""
     screen = Screen(common)
     where = named(batch, common.ledger)

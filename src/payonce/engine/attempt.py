@@ -270,6 +270,9 @@ class Caller:
                 session.schedule.reschedule(task.n, task.target, at_us)
             case LookUp():
                 await self._look_up(intent)
+            case SendAgain() | SendNext() if session.resolve_only:
+                text = "the batch is cancelled, so nothing is sent again; it may have been executed"
+                await self._record(intent.item, GiveUp("cancelled_while_pending", text), {})
             case SendAgain():
                 await self._again(intent)
             case SendNext():
@@ -346,6 +349,8 @@ class Caller:
             now_us=session.time.now_us(),
         )
         data = evidence_of_found(found)
+        if isinstance(verdict, SendAgain) and session.resolve_only:
+            verdict = PlanAgain("proven_absent", "the look-up shows no execution")
         if isinstance(verdict, SendAgain):
             change = Change(item.n, ItemEvent.LOOKUP, data={**data, "absent": True}, lookups=1)
             landed = await self._write(item, change)

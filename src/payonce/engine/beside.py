@@ -78,7 +78,7 @@ class Beside:
             self.paused = batch.state is BatchState.PAUSED
             if batch.state is BatchState.STOPPED:
                 session.stop.request(Ending.STOPPED, code=batch.reason_code or "stopped", message=batch.reason or "")
-            elif batch.state is BatchState.CANCELLED:
+            elif batch.state is BatchState.CANCELLED and not session.resolve_only:
                 session.stop.request(Ending.CANCELLED, code="cancelled", message=batch.reason or "")
 
     async def report(self) -> None:

@@ -59,6 +59,8 @@ class Runner:
         self.calls = asyncio.Semaphore(limits.concurrency)
         self.running = 0
         self.bug: BaseException | None = None
+        # A cancelled batch sends nothing any more; what is pending is still decided, as far as look-ups can.
+        self.resolve_only = batch.state is BatchState.CANCELLED
         self.session: Session
         self.beside: Beside
 
@@ -93,7 +95,7 @@ class Runner:
         asked = self.clock.steady_us()
         worker = await self.ledger.join(self.batch.spec.id, actor=self.actor, lease_us=lease_us)
         time = LedgerTime.at(self.clock, worker.now_us)
-        if not worker.others:
+        if not worker.others and not self.resolve_only:
             await self._control(BatchCommand.START, worker=worker)
         spool.reserve(concurrency=self._worker_count())
         pacer = Pacer(
@@ -122,6 +124,7 @@ class Runner:
             lease_us=lease_us,
             lease_steady_us=asked + lease_us,
             heard_us=worker.now_us,
+            resolve_only=self.resolve_only,
         )
         return session
 
@@ -164,7 +167,7 @@ class Runner:
     async def _dispatch(self) -> None:
         """Hands out work until the batch is settled or there is a reason to stop."""
         schedule, session = self.session.schedule, self.session
-        sweeping, pause_s = True, 0.02
+        sweeping, pause_s = not self.resolve_only, 0.02
         while not self.stop.is_set:
             task = None if self.beside.paused else schedule.take(session.time.now_us())
             if task is not None:
@@ -181,7 +184,7 @@ class Runner:
                 return
             slept = await self._sleep(pause_s)
             if slept and not self.beside.paused:
-                sweeping, pause_s = True, min(pause_s * 2, 1.0)
+                sweeping, pause_s = not self.resolve_only, min(pause_s * 2, 1.0)
                 session.blocked_by_budget = session.blocked_by_target = False
 
     async def _put(self, task: Task) -> None:
@@ -211,6 +214,8 @@ class Runner:
         session = self.session
         status = await self.ledger.status(self.batch.spec.id)
         planned, pending = status.count(ItemState.PLANNED), status.count(ItemState.PENDING)
+        if self.resolve_only and not pending:
+            return True
         if planned == 0 and pending == 0:
             if status.batch.state is not BatchState.FINISHED:
                 hit("before_finish")
@@ -269,10 +274,18 @@ class Runner:
         await self._leave()
         return status
 
+    async def _sweep_cancelled(self) -> None:
+        """What came back to planned after the batch was cancelled is left out as well."""
+        status = await self.ledger.status(self.batch.spec.id)
+        if status.count(ItemState.PLANNED) and status.batch.state is BatchState.CANCELLED:
+            await self._control(BatchCommand.CANCEL, worker=self.session.worker, reason=status.batch.reason or "")
+
     async def _say_how_it_ended(self, end: End | None) -> Status | None:
         """Writes the ending to the ledger, as far as it still takes anything."""
         commands = {Ending.INTERRUPTED: BatchCommand.INTERRUPT, Ending.HALTED: BatchCommand.HALT}
         try:
+            if self.resolve_only or (end is not None and end.ending is Ending.CANCELLED):
+                await self._sweep_cancelled()
             if end is not None and end.ending in commands and not self.session.worker.others:
                 await self._control(commands[end.ending], worker=self.session.worker, code=end.code, reason=end.message)
             return await self.ledger.status(self.batch.spec.id)

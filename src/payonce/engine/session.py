@@ -59,6 +59,7 @@ class Session:
     send_by: dict[int, int] = field(default_factory=dict)
     in_flight: int = 0
     heard_us: int = 0
+    resolve_only: bool = False
     blocked_by_budget: bool = False
     blocked_by_target: bool = False
     look_again: bool = False

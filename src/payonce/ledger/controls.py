@@ -27,7 +27,8 @@ ALLOWED: Final[dict[BatchCommand, frozenset[BatchState]]] = {
     _C.START: RUNNABLE,
     _C.PAUSE: _ALIVE,
     _C.RESUME: frozenset({_B.PAUSED, _B.STOPPED}),
-    _C.CANCEL: _ALIVE,
+    # Once more sweeps up what came back to planned after the first time.
+    _C.CANCEL: _ANY - {_B.FINISHED},
     # An answer that stops the batch may come in after it was paused, cancelled or finished: it is still recorded.
     _C.STOP: _ANY,
     _C.INTERRUPT: _ANY,

@@ -20,7 +20,6 @@ from payonce.ledger.migrate import APPLICATION_ID, migrate, refuse_newer
 from payonce.ledger.sqlite_errors import faults
 
 BUSY_TIMEOUT_S: Final = 60.0
-_MAGIC: Final = b"SQLite format 3\0"
 _OLDEST: Final = (3, 37, 0)  # STRICT tables
 # The whole file is read by quick_check. Up to this size that costs a fraction of a second; a larger ledger is resumed
 # at once, guarded by the checks of its head and tallies, and looked at in full by ``check`` (`payonce doctor`).
@@ -137,18 +136,36 @@ def refuse_foreign(path: Path) -> None:
     with faults(path):
         if not path.is_file():
             raise no_ledger(path)
-        with path.open("rb") as file:
-            header = file.read(100)
-    if not header:
+        size = path.stat().st_size
+        # Never open the file itself: closing it would drop, with POSIX locks, those of every SQLite connection that
+        # this process has on it, and another process would take the ledger for unused.
+        other = size and not _is_ledger(path)
+    if not size:
         raise LedgerError(
             f"{path} is an empty file, not a ledger",
             code="ledger_empty",
             hint="if a ledger was here it is lost: restore it from a backup; if not, remove the file",
         )
-    if header[:16] != _MAGIC or int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+    if other:
         raise LedgerError(
             f"{path} is not a payonce ledger", code="ledger_foreign", hint="check the path; nothing was changed"
         )
+
+
+def _is_ledger(path: Path) -> bool:
+    """Whether SQLite knows the file as a database with payonce's application id."""
+    connection = _connect(path, "mode=ro")
+    try:
+        return bool(connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID)
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+            return False
+        # A read-only medium cannot have the index of a WAL beside it.
+        connection.close()
+        connection = _connect(path, "mode=ro&immutable=1")
+        return bool(connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID)
+    finally:
+        connection.close()
 
 
 def no_ledger(path: Path) -> LedgerError:

@@ -49,7 +49,7 @@ class Operator:
             )
         return self.ledger.control(batch, Control(BatchCommand.RESUME, reason=reason), actor=self.actor)
 
-    def cancel(self, batch: str, *, reason: str) -> Batch:
+    def cancel(self, batch: str, *, reason: str | None = None) -> Batch:
         """What is still planned will never be sent and becomes skipped; what is pending is still resolved by a run."""
         find_batch(self.ledger, batch)
         return self.ledger.control(batch, Control(BatchCommand.CANCEL, reason=reason), actor=self.actor)

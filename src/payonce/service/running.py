@@ -30,6 +30,7 @@ from payonce.ledger.connect import connect
 from payonce.ledger.group import AsyncLedger
 from payonce.providers.protocol import Identity, Provider
 
+# A cancelled batch may still have pending items, which a run decides.
 _OVER: Final = frozenset({BatchState.FINISHED, BatchState.CANCELLED})
 
 
@@ -70,8 +71,9 @@ async def run_sealed_async(plan: RunPlan) -> RunOutcome:
     ledger = AsyncLedger(store)
     try:
         batch = await _find(ledger, plan.batch)
-        if batch.state in _OVER or batch.state is BatchState.PAUSED or batch.held:
-            return _not_started(batch, await ledger.status(plan.batch))
+        status = await ledger.status(plan.batch)
+        if _is_over(status) or batch.state is BatchState.PAUSED or batch.held:
+            return _not_started(batch, status)
         info = await ledger.info()
         provider = plan.provider()
         await provider.open()
@@ -108,6 +110,10 @@ async def _find(ledger: AsyncLedger, name: str) -> Batch:
             hint="payonce status lists the batches; payonce plan BATCH.toml seals a new one",
         )
     return found[0]
+
+
+def _is_over(status: Status) -> bool:
+    return status.batch.state in _OVER and not status.count(ItemState.PENDING)
 
 
 def _not_started(batch: Batch, status: Status) -> RunOutcome:
