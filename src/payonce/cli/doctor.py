@@ -11,7 +11,7 @@ from payonce.cli.common import Common, command
 from payonce.cli.screen import Screen
 from payonce.service import batchfile
 from payonce.service import doctor as service
-from payonce.service.opening import ledger_url
+from payonce.service.addresses import ledger_url
 
 
 @command("doctor")

@@ -6,7 +6,7 @@ import click
 
 from payonce.cli.common import Common, LazyGroup, command
 from payonce.cli.screen import Screen
-from payonce.service.opening import ledger_url
+from payonce.service.addresses import ledger_url
 
 ledger = LazyGroup(
     "ledger",

@@ -9,7 +9,8 @@ from payonce.cli.screen import Screen
 from payonce.cli.words import ITEM_STATES, STATE_STYLE, clock, counts, event_words, show_status
 from payonce.core.states import ItemState
 from payonce.service import inspecting
-from payonce.service.opening import ledger_url, named, opened
+from payonce.service.addresses import ledger_url
+from payonce.service.opening import named, opened
 from payonce.service.report import item_json
 
 

@@ -15,8 +15,9 @@ from payonce.cli.words import seconds
 from payonce.core.errors import Problem
 from payonce.core.money import format_minor
 from payonce.service import batchfile, planning
+from payonce.service.addresses import ledger_url
 from payonce.service.durations import money_text
-from payonce.service.opening import ledger_url, opened
+from payonce.service.opening import opened
 from payonce.service.report_plan import PlanReport
 
 _MOST_SHOWN = 50

@@ -109,9 +109,15 @@ class Progress:
             console = Console(stderr=True, no_color=not self._color, highlight=False)
             self._live = Live(console=console, auto_refresh=False, transient=False)
             self._live.start()
+        pace, money = parts(status, self._meter)
         text = Text(bar(status), style="cyan", overflow="ellipsis", no_wrap=True)
-        text.append(" " + line(status, self._meter), style="default")
+        text.append(f" {pace}\n  {money}", style="default")
         self._live.update(text, refresh=True)
+
+    def finish(self, status: Status | None) -> None:
+        """The counts at the end, which the engine does not report while it runs."""
+        if status is not None:
+            self.last = status
 
 
 def bar(status: Status) -> str:
@@ -122,17 +128,23 @@ def bar(status: Status) -> str:
 
 
 def line(status: Status, meter: Meter) -> str:
-    """``420/1000 settled, 80.1/s, 7s left, 5040.00 of 12000.00 USD; 64 pending, 2 refused``."""
+    """``420/1000 settled, 80.1/s, 7s left; 5040.00 of 12000.00 USD, 64 pending, 2 refused``."""
+    pace, money = parts(status, meter)
+    return f"{pace}; {money}" if money else pace
+
+
+def parts(status: Status, meter: Meter) -> tuple[str, str]:
+    """What is done and how fast; and money with the counts that a person may have to look at."""
     total = status.batch.items
     left = sum(status.count(state) for state in ItemState if state.is_open)
-    parts = [f"{total - left}/{total} settled"]
+    pace = [f"{total - left}/{total} settled"]
     if meter.per_s and left:
-        parts += [f"{meter.per_s:.1f}/s", f"{seconds(meter.left_s(left))} left"]
+        pace += [f"{meter.per_s:.1f}/s", f"{seconds(meter.left_s(left))} left"]
     elif left and left == status.count(ItemState.PENDING):
-        parts.append("waiting until what is pending can be looked up")
-    parts += [_money(status, currency) for currency in currencies(status)]
-    tail = [f"{status.count(ItemState(name))} {name}" for name in ITEM_STATES if _worth_saying(status, name)]
-    return ", ".join(parts) + ("; " + ", ".join(tail) if tail else "")
+        pace.append("waiting until what is pending can be looked up")
+    money = [_money(status, currency) for currency in currencies(status)]
+    money += [f"{status.count(ItemState(name))} {name}" for name in ITEM_STATES if _worth_saying(status, name)]
+    return ", ".join(pace), ", ".join(money)
 
 
 def _worth_saying(status: Status, name: str) -> bool:

@@ -13,7 +13,7 @@ import click
 from payonce.cli.common import Common, command
 from payonce.cli.plan import show_plan
 from payonce.cli.progress import Progress
-from payonce.cli.screen import Screen
+from payonce.cli.screen import Screen, confirmed
 from payonce.cli.summary import outcome_json, show_outcome
 from payonce.core.errors import InputError, SealedError
 from payonce.core.model import Status
@@ -75,14 +75,14 @@ class Ended:
 
 
 def _plan(screen: Screen, file: BatchFile, url: str, options: planning.Options, *, ask: bool) -> None:
-    """Seals the batch if need be. Raises InputError where it cannot be sealed; click.Abort where the person says no."""
+    """Seals the batch if need be. Raises InputError where it cannot be sealed; UsageError where the person says no."""
     with opened(url, create=True) as ledger:
         prepared = asyncio.run(planning.prepare(file, ledger, options))
         report, shown = prepared.report, False
         if not report.sealed and prepared.can_seal and ask and screen.interactive:
             show_plan(screen, report)
             shown = True
-            click.confirm("seal and send this batch?", abort=True, err=True)
+            confirmed("seal and send this batch?", kept="nothing was sealed and nothing was sent")
         try:
             sealed = prepared.seal(ledger)
         except SealedError as raced:

@@ -97,3 +97,11 @@ class Screen:
             click.echo(text, err=True, color=self.common.color)
         except BrokenPipeError:
             pass  # nobody reads the notes; the work goes on
+
+
+def confirmed(question: str, *, kept: str) -> None:
+    """Asks on the terminal. Raises UsageError, saying what was ``kept`` as it is, unless the answer is yes."""
+    if not click.confirm(question, err=True):
+        from payonce.core.errors import UsageError
+
+        raise UsageError(kept, code="not_confirmed", hint="--yes does not ask")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from payonce.cli.common import Common, command
-from payonce.cli.screen import Screen
+from payonce.cli.screen import Screen, confirmed
 from payonce.service import inspecting
 from payonce.service.opening import named, opened
 from payonce.service.operating import Operator
@@ -59,7 +59,7 @@ def cancel(common: Common, batch: str, reason: str | None, yes: bool) -> None:
     with opened(where.url) as ledger:
         planned = inspecting.status(ledger, where.batch)["items"]["planned"]
         if screen.interactive and not yes:
-            click.confirm(f"skip {planned} planned items of {where.batch} for good?", abort=True, err=True)
+            confirmed(f"skip {planned} planned items of {where.batch} for good?", kept="nothing was changed")
         operator(ledger).cancel(where.batch, reason=reason)
         found = inspecting.status(ledger, where.batch)
     _say(

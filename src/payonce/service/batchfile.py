@@ -17,6 +17,7 @@ from payonce.core.model import Limits
 from payonce.intake import SettingFault, read_format, read_item, read_source
 from payonce.intake.settings import Expect, FileFormat, ItemColumns, OnDuplicate, Query
 from payonce.service import batchfile_tables as tables
+from payonce.service.addresses import absolute_ledger
 from payonce.service.batchfile_check import Faults, check_names, read_table
 from payonce.service.batchfile_limits import Reader, read_limits
 from payonce.service.tomltext import read_toml
@@ -113,14 +114,6 @@ def _add(wrong: list[SettingFault], faults: Faults) -> None:
     for fault in wrong:
         code = next((code for start, code in _FAULT_CODES.items() if fault.message.startswith(start)), "bad_setting")
         faults.add(fault.message, table=fault.table, key=fault.key, value=fault.value, code=code)
-
-
-def absolute_ledger(url: str, *, base: Path) -> str:
-    """A ledger's address with its file path made absolute from ``base``; addresses of servers stay as they are."""
-    scheme, colon, rest = url.partition(":")
-    if not colon or rest.startswith("//") or scheme not in ("sqlite", "jsonl"):
-        return url
-    return f"{scheme}:{base / rest}"
 
 
 def _read(raw: Mapping[str, Any], struct: type[T], table: str, faults: Faults) -> T | None:

@@ -1,11 +1,7 @@
-"""Which ledger a command means, and opening it for as long as the command needs it.
-
-The order: what the command line says, the environment, the batch file, ``sqlite:payonce.db`` in the working directory.
-"""
+"""Which batch and ledger a command means, and opening the ledger for as long as the command needs it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,9 +10,8 @@ from pathlib import Path
 from payonce.core.errors import LedgerError, UsageError
 from payonce.ledger.connect import connect
 from payonce.ledger.protocol import Ledger
-from payonce.service import batchfile
+from payonce.service.addresses import ledger_url
 
-DEFAULT_LEDGER = "sqlite:payonce.db"
 _NOT_THERE = ("no_ledger", "no_ledger_folder")
 
 
@@ -28,19 +23,14 @@ class Named:
     url: str
 
 
-def ledger_url(option: str | None, file: str | None = None) -> str:
-    """The ledger's address. ``option`` is the command line's, ``file`` the batch file's (absolute)."""
-    chosen = option or os.environ.get("PAYONCE_LEDGER")
-    if chosen:
-        return batchfile.absolute_ledger(chosen, base=Path.cwd())
-    return file or batchfile.absolute_ledger(DEFAULT_LEDGER, base=Path.cwd())
-
-
 def named(batch: str, option: str | None) -> Named:
     """The batch that an argument means: an id, or the path of a batch file, whose ledger then counts too."""
     path = Path(batch)
     if path.suffix == ".toml" and path.is_file():
-        file = batchfile.load(path)
+        # Imported here, so that a batch named by its id costs no reading of settings.
+        from payonce.service.batchfile import load
+
+        file = load(path)
         return Named(file.id, ledger_url(option, file.ledger))
     return Named(batch, ledger_url(option))
 
