@@ -32,7 +32,7 @@ class Cells:
 @dataclass(frozen=True, slots=True)
 class Block:
     """Some rows that are whole: ``lines`` where each starts; ``targets`` None: as the ids; ``currencies`` None: one for
-    all. Text formats hold text only; typed ones what the source had (int, Decimal, float, None ...)."""
+    all. Text formats hold text only; ``typed`` ones what the source had (int, Decimal, float, None ...)."""
 
     lines: Sequence[int]
     ids: Sequence[Any]
@@ -40,6 +40,7 @@ class Block:
     amounts: Sequence[Any] | None
     currencies: Sequence[Any] | None
     fields: Cells | Sequence[Mapping[str, Any]]
+    typed: bool = False
 
     def keep(self, selected: Sequence[bool]) -> Block:
         """The selected rows only."""
@@ -51,4 +52,5 @@ class Block:
             None if self.amounts is None else list(compress(self.amounts, selected)),
             None if self.currencies is None else list(compress(self.currencies, selected)),
             fields.keep(selected) if isinstance(fields, Cells) else list(compress(fields, selected)),
+            self.typed,
         )

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from payonce.core.errors import Problem
+from payonce.intake.amounts import AmountFault, read_currency
 from payonce.intake.report import Fatal, Report
 from payonce.intake.settings import MONEY_OPERATIONS, TEMPLATE_NAMES, InputSettings, ItemColumns
 
@@ -46,6 +47,9 @@ def check_mapping(settings: InputSettings, operation: str, report: Report) -> No
         problems.append(
             report.make("no_currency", 'an amount needs [item] currency = "COLUMN", or currency = {value = "USD"}')
         )
+    constant = None if item.currency_value is None else read_currency(item.currency_value)
+    if isinstance(constant, AmountFault):
+        problems.append(report.make(constant.code, f"[item] currency {constant.message}", value=item.currency_value))
     if problems:
         raise Fatal(*problems)
 

@@ -7,8 +7,7 @@ is left out; of rows that share an id and differ in anything, none is taken, sin
 from __future__ import annotations
 
 import hashlib
-import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +20,7 @@ from payonce.intake.ids import folded
 from payonce.intake.report import Log, Report
 from payonce.intake.settings import OnDuplicate
 from payonce.intake.spool import Spool
+from payonce.intake.suspects import Group, Suspect, Suspects
 from payonce.intake.validate import Sound
 
 # Beyond so many suspects every item is looked at; a set of them would no longer be small.
@@ -46,64 +46,67 @@ class Shared:
 
 
 class Duplicates:
-    """Takes in the ids and targets of a reading and, at its end, says what occurs more than once."""
+    """Takes in the ids and targets of a reading and, at its end, says what occurs more than once.
+
+    Equal ids are equal when folded, so folded ids alone are watched; only what is found twice is looked at closely.
+    """
 
     def __init__(self, report: Report, *, id_column: str, targets: bool) -> None:
         self._report = report
         self._column = id_column
-        self._ids = Hashes()
         self._folded = Hashes()
         self._targets = Hashes() if targets else None
         self._refused: Log[Refused] = Log(Refused)
 
     def add(self, sound: Sound, refused: Sequence[tuple[int, str]]) -> None:
         """Takes in the items of a block, and line and id of its refused rows."""
-        ids = [*sound.ids, *(text for _, text in refused)]
-        hashes = list(map(hash, ids))
-        self._ids.add(hashes)
-        self._folded.add(_folded_hashes(ids, hashes) if ids else [])
+        self._folded.add(_folded_hashes(sound.ids))
         if self._targets is not None and sound.targets is not None:
             self._targets.add(list(map(hash, sound.targets)))
-        for line, text in refused:
-            self._refused.add(Refused(line, text))
+        if refused:
+            self._folded.add(_folded_hashes([text for _, text in refused]))
+            for line, text in refused:
+                self._refused.add(Refused(line, text))
 
     def close(self) -> None:
         """Gives the disk space back."""
-        for column in (self._ids, self._folded, self._targets, self._refused):
+        for column in (self._folded, self._targets, self._refused):
             if column is not None:
                 column.close()
 
     def resolve(self, spool: Spool, *, on_duplicate: OnDuplicate) -> Shared:
         """Reports what occurs more than once and drops repeated items from the spool."""
-        suspects, count = self._ids.repeated(limit=_SUSPECTS)
-        near, near_count = self._folded.repeated(limit=_EXAMPLES)
-        shared, shared_count = self._targets.repeated(limit=_EXAMPLES) if self._targets else (frozenset(), 0)
-        if near_count > count or near - suspects:
-            self._near(spool, near)
+        suspects, count = self._folded.repeated(limit=_SUSPECTS)
         if count:
             with TemporaryDirectory(prefix="payonce-") as folder:
-                table = _Table(Path(folder) / "ids.db")
+                table = Suspects(Path(folder) / "ids.db")
                 try:
                     self._fill(table, spool, suspects if count == len(suspects) else None)
+                    self._near(table)
                     spool.drop(self._judge(table, spool, on_duplicate))
                 finally:
                     table.close()
+        if self._targets is None:
+            return Shared(0, ())
+        shared, shared_count = self._targets.repeated(limit=_EXAMPLES)
         return Shared(shared_count, self._shared(spool, shared) if shared else ())
 
-    def _fill(self, table: _Table, spool: Spool, suspects: frozenset[int] | None) -> None:
+    def _fill(self, table: Suspects, spool: Spool, suspects: frozenset[int] | None) -> None:
         encode = msgspec.json.Encoder(order="sorted").encode
         place = 0
         for batch, lines in spool.records():
-            rows = [
-                (record.id, place + index, line, hashlib.sha256(encode(record)).digest())
-                for index, (record, line) in enumerate(zip(batch, lines, strict=True))
-                if suspects is None or hash(record.id) in suspects
-            ]
-            table.add(rows)
+            hashes = _folded_hashes([record.id for record in batch])
+            table.add(
+                [
+                    Suspect(record.id, place + index, line, hashlib.sha256(encode(record)).digest())
+                    for index, (record, line, hashed) in enumerate(zip(batch, lines, hashes, strict=True))
+                    if suspects is None or hashed in suspects
+                ]
+            )
             place += len(batch)
-        table.add([(entry.id, None, entry.line, b"") for entry in self._refused])
+        table.add([Suspect(entry.id, None, entry.line, b"") for entry in self._refused])
 
-    def _judge(self, table: _Table, spool: Spool, on_duplicate: OnDuplicate) -> bytearray:
+    def _judge(self, table: Suspects, spool: Spool, on_duplicate: OnDuplicate) -> bytearray:
         """Which items are left out, each with its problem or its ignored row."""
         dropped = bytearray(spool.count)
         for group in table.groups():
@@ -119,7 +122,7 @@ class Duplicates:
             self._report.flush()
         return dropped
 
-    def _refuse(self, group: _Group, line: int, *, again: bool) -> None:
+    def _refuse(self, group: Group, line: int, *, again: bool) -> None:
         if group.same:
             why = f"stands in line {group.first} already, with the same content; remove this row, or allow such rows with "
             why += '[batch] on_duplicate = "skip"'
@@ -132,20 +135,18 @@ class Duplicates:
         value = group.coded.decode("utf-8")
         self._report.problem("duplicate_id", f"the id {why}", line=line, column=self._column, value=value)
 
-    def _near(self, spool: Spool, near: frozenset[int]) -> None:
-        seen: dict[str, tuple[str, int]] = {}
-        for text, line in _ids(spool):
-            key = folded(text)
-            if hash(key) not in near:
-                continue
-            other = seen.setdefault(key, (text, line))
-            if other[0] != text:
-                self._report.note(
-                    "near_ids",
-                    f"the ids {other[0]!r} (line {other[1]}) and {text!r} (line {line}) differ only in case, blanks, leading "
-                    "zeros or invisible characters; both are taken, as two items",
-                    line=line,
-                )
+    def _near(self, table: Suspects) -> None:
+        count, pair = table.near()
+        if not count:
+            return
+        (first, first_line), (second, second_line) = pair
+        self._report.note(
+            "near_ids",
+            f"the ids {first!r} (line {first_line}) and {second!r} (line {second_line}) differ only in case, blanks, "
+            "leading zeros or invisible characters; both are taken, as two items",
+            line=second_line,
+            count=count,
+        )
 
     def _shared(self, spool: Spool, shared: frozenset[int]) -> tuple[tuple[str, tuple[int, ...]], ...]:
         lines: dict[str, list[int]] = {}
@@ -158,64 +159,14 @@ class Duplicates:
         return tuple((target, tuple(known)) for target, known in lines.items() if len(known) > 1)[:_SHOWN]
 
 
-def _ids(spool: Spool) -> Iterator[tuple[str, int]]:
-    for batch, lines in spool.records():
-        yield from zip((record.id for record in batch), lines, strict=True)
-
-
-def _folded_hashes(ids: Sequence[str], hashes: list[int]) -> list[int]:
+def _folded_hashes(ids: Sequence[str]) -> list[int]:
     """The hashes of the folded ids, by fewer steps where ids are as plain as most are."""
+    if not ids:
+        return []
     joined = "\n".join(ids)
     if not joined.isascii() or len(joined.split()) != len(ids):
         return [hash(folded(text)) for text in ids]
-    lower = joined.lower()
     if joined[:1] == "0" or "\n0" in joined:
-        return [hash(text.lstrip("0")) for text in lower.split("\n")]
-    return hashes if lower == joined else list(map(hash, lower.split("\n")))
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """The rows of one id: whether all have the same content, and the lines of the first two."""
-
-    coded: bytes
-    same: bool
-    first: int
-    second: int
-
-
-class _Table:
-    """The suspects in a SQLite file, so that even millions of them fit; unique to one reading and thrown away."""
-
-    def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None)
-        self._db.execute("PRAGMA journal_mode=OFF")
-        self._db.execute("PRAGMA synchronous=OFF")
-        self._db.execute("CREATE TABLE seen (id BLOB NOT NULL, place INTEGER, line INTEGER NOT NULL, content BLOB)")
-        self._db.execute("BEGIN")
-
-    def add(self, rows: Sequence[tuple[str, int | None, int, bytes]]) -> None:
-        """Appends rows; ids are kept as UTF-8 bytes, which SQLite compares exactly."""
-        coded = [(text.encode("utf-8"), place, line, content) for text, place, line, content in rows]
-        self._db.executemany("INSERT INTO seen VALUES (?, ?, ?, ?)", coded)
-
-    def groups(self) -> Iterator[_Group]:
-        """The ids that occur more than once, in the order of their first lines."""
-        self._db.execute("CREATE INDEX by_id ON seen (id, line)")
-        found = self._db.execute(
-            "SELECT id, count(DISTINCT content) = 1 AND count(place) = count(*), min(line) FROM seen"
-            " GROUP BY id HAVING count(*) > 1 ORDER BY min(line)"
-        )
-        for coded, same, first in found:
-            (second,) = self._db.execute(
-                "SELECT line FROM seen WHERE id = ? ORDER BY line LIMIT 1, 1", (coded,)
-            ).fetchone()
-            yield _Group(coded, bool(same), first, second)
-
-    def rows(self, coded: bytes) -> Iterator[tuple[int | None, int]]:
-        """Place and line of each row of an id, in the order of the lines."""
-        return iter(self._db.execute("SELECT place, line FROM seen WHERE id = ? ORDER BY line", (coded,)))
-
-    def close(self) -> None:
-        """Closes the file; the caller removes it."""
-        self._db.close()
+        return [hash(text.lstrip("0")) for text in joined.lower().split("\n")]
+    lower = joined.lower()
+    return list(map(hash, ids if lower == joined else lower.split("\n")))

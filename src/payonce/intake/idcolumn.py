@@ -19,7 +19,7 @@ _NO_VALUE = IdFault("missing_id", "is missing; every row needs one")
 
 
 class IdColumn:
-    """One column of ids. ``doubtful`` remembers, in order, the first ids whose last digits a spreadsheet may have lost."""
+    """One column of ids. Counts the long numbers, and those among them that may have lost their last digits."""
 
     def __init__(self, column: str, report: Report, *, role: str) -> None:
         self.column = column
@@ -29,13 +29,13 @@ class IdColumn:
         self.lost = 0
         self.first_lost: tuple[int, str] | None = None
 
-    def check(self, values: Sequence[Any], lines: Sequence[int]) -> tuple[list[str], list[int]]:
+    def check(self, values: Sequence[Any], lines: Sequence[int], *, typed: bool) -> tuple[Sequence[str], list[int]]:
         """The ids without outer blanks, and the places of those that cannot be used (problems are reported).
 
         A place that cannot be used holds some text or other.
         """
         bad: list[int] = []
-        texts = self._texts(values, lines, bad)
+        texts: Sequence[str] = self._texts(values, lines, bad) if typed else values
         joined = "".join(texts)
         if not joined.isprintable() or " " in joined:
             texts = self._trimmed(texts, lines)
@@ -47,8 +47,6 @@ class IdColumn:
         return texts, sorted(bad)
 
     def _texts(self, values: Sequence[Any], lines: Sequence[int], bad: list[int]) -> list[str]:
-        if set(map(type, values)) <= {str}:
-            return list(values)
         texts: list[str] = []
         for place, value in enumerate(values):
             made = text_of(value)
@@ -58,9 +56,9 @@ class IdColumn:
             texts.append(made)
         return texts
 
-    def _trimmed(self, texts: list[str], lines: Sequence[int]) -> list[str]:
+    def _trimmed(self, texts: Sequence[str], lines: Sequence[int]) -> list[str]:
         trimmed = list(map(str.strip, texts))
-        if trimmed != texts:
+        if trimmed != list(texts):
             changed = [place for place, text in enumerate(texts) if text != trimmed[place] and trimmed[place]]
             if changed:
                 self._report.note(
@@ -71,7 +69,7 @@ class IdColumn:
                 )
         return trimmed
 
-    def _odd(self, texts: list[str], joined: str) -> Iterator[int]:
+    def _odd(self, texts: Sequence[str], joined: str) -> Iterator[int]:
         """The places worth a closer look; none in a column of ids like most are."""
         if "" in texts or not joined.isprintable() or max(map(len, texts)) > MAX_LENGTH:
             return iter(range(len(texts)))
@@ -79,7 +77,7 @@ class IdColumn:
             return self._long(texts)
         return suspects(texts)
 
-    def _long(self, texts: list[str]) -> Iterator[int]:
+    def _long(self, texts: Sequence[str]) -> Iterator[int]:
         return (place for place, text in enumerate(texts) if len(text) > 15)
 
     def _look(self, text: str, line: int, place: int, bad: list[int]) -> None:

@@ -63,6 +63,7 @@ _AT_FIRST: Final = re.compile(
 _SHORT_WORDS: Final = _WORDS | _TOTALS
 _INITIALS: Final = frozenset("0123456789+-#='’?<(")
 _LONGEST_MONTH: Final = 10
+_LONGEST_WORD: Final = max(map(len, _SHORT_WORDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +95,12 @@ def may_be_mangled(text: str) -> bool:
 
 def suspects(texts: Sequence[str]) -> Iterator[int]:
     """The places of the ids that ``may_be_mangled`` holds for, quickly where there are none."""
-    initials = set(map(itemgetter(0), texts))
-    if not initials.isdisjoint(_INITIALS) or min(map(len, texts)) <= _LONGEST_MONTH:
+    shortest = min(map(len, texts))
+    if shortest <= _LONGEST_MONTH or not _INITIALS.isdisjoint(map(itemgetter(0), texts)):
         for place, found in enumerate(map(_AT_FIRST.match, texts)):
             if found is not None:
                 yield place
-    if not _SHORT_WORDS.isdisjoint(map(str.lower, texts)):
+    if shortest <= _LONGEST_WORD and not _SHORT_WORDS.isdisjoint(map(str.lower, texts)):
         yield from (place for place, text in enumerate(texts) if text.lower() in _SHORT_WORDS)
 
 

@@ -107,6 +107,7 @@ class JsonLines:
             column("amount") or column("amount_minor"),
             column("currency"),
             self._fields(objects),
+            typed=True,
         )
 
     def _fields(self, objects: list[dict[str, Any]]) -> list[dict[str, Any]]:

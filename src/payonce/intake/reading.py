@@ -129,7 +129,7 @@ class Reading:
         return Intake(
             file=report.file,
             columns=self.columns,
-            roles={column: role for role, column in self._settings.item.roles().items()},
+            roles={column: role for role, column in reversed(self._settings.item.roles().items())},
             counts=Counts(report.rows, spool.count, len(report.ignored), report.refused),
             totals=self._totals.result(),
             shared_targets=self._shared,

@@ -164,14 +164,19 @@ class Spool:
         """The items in order, as the ledger takes them."""
         moneys: dict[tuple[str | None, int | None], Money | None] = {}
         for batch, lines in self._batches():
-            for record, line in zip(batch, lines, strict=True):
-                key = (record.currency, record.amount_minor)
-                money = moneys.get(key)
-                if money is None and record.amount_minor is not None:
-                    money = Money.of_minor(record.amount_minor, record.currency or "")
-                    if len(moneys) < _MONEYS:
-                        moneys[key] = money
-                yield NewItem(record.id, money, record.target, record.fields, line)
+            keys = [(record.currency, record.amount_minor) for record in batch]
+            for currency, minor in set(keys).difference(moneys):
+                moneys[currency, minor] = None if minor is None else Money.of_minor(minor, currency or "")
+            yield from map(
+                NewItem,
+                [record.id for record in batch],
+                map(moneys.__getitem__, keys),
+                [record.target for record in batch],
+                [record.fields for record in batch],
+                lines,
+            )
+            if len(moneys) > _MONEYS:
+                moneys.clear()
 
     def close(self) -> None:
         """Gives the disk space back."""

@@ -54,16 +54,17 @@ class Validator:
         self._targets = None if same or item.target is None else IdColumn(item.target, report, role="target")
         self._amount_column = item.amount or item.amount_minor
         self._currency_column = item.currency
-        self._constant = None if item.currency_value is None else read_currency(item.currency_value)
-        self._known: dict[str, dict[Any, int]] = {}
+        # columns.py refuses a constant that is no currency.
+        self._constant = None if item.currency_value is None else str(read_currency(item.currency_value))
+        self._known: dict[str, dict[str, int]] = {}
 
     def check(self, block: Block) -> tuple[Sound, list[tuple[int, str]]]:
         """The sound items of a block, and line and id of the refused ones whose id is sound."""
-        ids, bad_ids = self._ids.check(block.ids, block.lines)
+        ids, bad_ids = self._ids.check(block.ids, block.lines, typed=block.typed)
         bad = set(bad_ids)
         targets = None
         if self._targets is not None and block.targets is not None:
-            targets, bad_targets = self._targets.check(block.targets, block.lines)
+            targets, bad_targets = self._targets.check(block.targets, block.lines, typed=block.typed)
             bad.update(bad_targets)
         minors, currencies = self._money(block, bad)
         sound = Sound(block.lines, ids, targets, minors, currencies, block.fields)
@@ -85,38 +86,42 @@ class Validator:
         if block.amounts is None:
             return [None] * count, [None] * count
         codes = self._codes(block, bad)
-        if len(set(codes)) == 1 and isinstance(codes[0], str):
-            return self._minors(block.amounts, codes[0], block.lines, range(count), bad), codes
-        minors: list[int | None] = [None] * count
+        if isinstance(codes, str):
+            minors = self._minors(block, codes, block.amounts, range(count), bad)
+            return minors, [codes] * count if None not in minors else [
+                None if minor is None else codes for minor in minors
+            ]
+        amounts: list[int | None] = [None] * count
         by_code: dict[str, list[int]] = {}
         for place, code in enumerate(codes):
             if code is not None:
                 by_code.setdefault(code, []).append(place)
         for code, places in by_code.items():
-            read = self._minors([block.amounts[p] for p in places], code, block.lines, places, bad)
+            read = self._minors(block, code, [block.amounts[place] for place in places], places, bad)
             for place, minor in zip(places, read, strict=True):
-                minors[place] = minor
+                amounts[place] = minor
         # An optional amount that is blank leaves the currency without meaning.
-        return minors, [code if minors[place] is not None else None for place, code in enumerate(codes)]
+        return amounts, [None if amounts[place] is None else code for place, code in enumerate(codes)]
 
-    def _codes(self, block: Block, bad: set[int]) -> Sequence[str | None]:
+    def _codes(self, block: Block, bad: set[int]) -> str | Sequence[str | None]:
+        """The currency codes, or the one that all rows have; None where there is none that could be used."""
         if self._constant is not None:
-            assert isinstance(self._constant, str), "tables.py refuses an unknown constant currency"
-            return [self._constant] * len(block.lines)
+            return self._constant
         assert block.currencies is not None, "columns.py asks for a currency"
         values = block.currencies
-        if not set(map(type, values)) <= {str}:
+        if block.typed:
             values = [value if value is None else str(value) for value in values]
         known = {value: read_currency(value) for value in set(values)}
-        if not any(isinstance(code, AmountFault) for code in known.values()):
-            return [code for code in map(known.__getitem__, values) if isinstance(code, str)]
-        codes: list[str | None] = []
-        for place, value in enumerate(values):
-            code = known[value]
-            if isinstance(code, AmountFault):
-                self._refuse_currency(code, value, place, block, bad)
-            codes.append(code if isinstance(code, str) else None)
-        return codes
+        first = next(iter(known.values()))
+        if len(known) == 1 and isinstance(first, str):
+            return first
+        codes = {value: code if isinstance(code, str) else None for value, code in known.items()}
+        if None in codes.values():
+            for place, value in enumerate(values):
+                fault = known[value]
+                if isinstance(fault, AmountFault):
+                    self._refuse_currency(fault, value, place, block, bad)
+        return list(map(codes.__getitem__, values))
 
     def _refuse_currency(self, fault: AmountFault, value: Any, place: int, block: Block, bad: set[int]) -> None:
         amount = None if block.amounts is None else block.amounts[place]
@@ -132,30 +137,31 @@ class Validator:
         )
 
     def _minors(
-        self, amounts: Sequence[Any], code: str, lines: Sequence[int], places: Sequence[int], bad: set[int]
+        self, block: Block, code: str, amounts: Sequence[Any], places: Sequence[int], bad: set[int]
     ) -> list[int | None]:
-        """Amounts of one currency; ``places`` says where in the block each stands. Refused ones are None."""
+        """Amounts of one currency; ``places`` says where in the block each stands. Refused and blank ones are None."""
         known = self._known.setdefault(code, {})
         if len(known) > _REMEMBERED:
             known.clear()
-        # Only text is looked up: 1, 1.0 and True are one key to a dictionary.
-        textual = set(map(type, amounts)) <= {str}
-        minors: list[int | None] = list(map(known.get, amounts)) if textual else [None] * len(amounts)
+        minors: list[int | None]
+        if block.typed:
+            # Only text is looked up: 1, 1.0 and True are one key to a dictionary.
+            minors = [known.get(amount) if type(amount) is str else None for amount in amounts]
+        else:
+            minors = list(map(known.get, amounts))
         if None not in minors:
             return minors
         for index, minor in enumerate(minors):
-            if minor is not None:
-                continue
             value, place = amounts[index], places[index]
-            if not self._needs_money and _blank(value):
+            if minor is not None or (not self._needs_money and _blank(value)):
                 continue
-            read = self._amounts.read(value, code, line=lines[place])
+            read = self._amounts.read(value, code, line=block.lines[place])
             if isinstance(read, AmountFault):
                 bad.add(place)
-                self._refuse_amount(read, value, lines[place])
+                self._refuse_amount(read, value, block.lines[place])
                 continue
             minors[index] = read
-            if textual:
+            if type(value) is str:
                 known[value] = read
         return minors
 
