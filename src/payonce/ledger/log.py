@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from payonce.core.events import iso
-from payonce.ledger.merkle import Head, Node
+from payonce.ledger.merkle import Head, Node, mark_of
 from payonce.ledger.rows import Entry
 
 _SORTED = orjson.OPT_SORT_KEYS
@@ -36,8 +36,9 @@ class Log:
         body["seq"] = seq
         body["at"] = self._at
         raw = orjson.dumps(body, option=_SORTED)
-        self.entries.append(Entry(seq, batch, n, raw))
-        done = head.append(hashlib.sha256(b"\x00" + raw).digest())
+        leaf = hashlib.sha256(b"\x00" + raw).digest()
+        self.entries.append(Entry(seq, batch, n, raw, mark_of(leaf)))
+        done = head.append(leaf)
         head.last_us = self.now_us
         if done:
             self.nodes += done

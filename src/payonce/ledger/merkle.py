@@ -63,6 +63,11 @@ class Head:
         return Head(self.size, list(self.peaks), self.last_leaf, self.last_us)
 
 
+def mark_of(leaf: bytes) -> int:
+    """The first eight bytes of a leaf hash as a signed number: kept beside each event, to find the one that was changed."""
+    return int.from_bytes(leaf[:8], "big", signed=True)
+
+
 def pack(peaks: list[bytes]) -> bytes:
     """The peaks as one column: 32 bytes each."""
     return b"".join(peaks)

@@ -143,12 +143,13 @@ class OutputRow:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One event about to be appended: sequence, batch and item number (for the indexes), canonical bytes."""
+    """One event about to be appended: sequence, batch and item number (for the indexes), canonical bytes, mark."""
 
     seq: int
     batch: int | None
     n: int | None
     body: bytes
+    mark: int
 
 
 # Amounts by state and currency ("" for none): [items, minor units].

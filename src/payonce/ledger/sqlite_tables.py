@@ -74,7 +74,8 @@ class SqliteTables:
     def append(self, log: Log) -> None:
         """See ledger.tables."""
         events = [
-            (e.seq, None if e.batch is None else e.batch << SHIFT | (e.n or 0), e.body.decode()) for e in log.entries
+            (e.seq, None if e.batch is None else e.batch << SHIFT | (e.n or 0), e.body.decode(), e.mark)
+            for e in log.entries
         ]
         self._db.executemany(self._sql["add_event"], events)
         if log.nodes:

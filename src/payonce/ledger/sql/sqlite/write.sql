@@ -10,7 +10,7 @@ UPDATE head SET size = ?, last_us = ?, last_leaf = ?, peaks = ?;
 
 -- add_event --
 -- One event of the trail.
-INSERT INTO events (seq, place, body) VALUES (?, ?, ?);
+INSERT INTO events (seq, place, body, mark) VALUES (?, ?, ?, ?);
 
 -- add_node --
 -- The hash of a subtree that became complete.

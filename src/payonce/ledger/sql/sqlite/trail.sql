@@ -1,0 +1,69 @@
+-- Statements of the trail's own reading side. Places, states and settlements as in migrations/0001_ledger.sql.
+
+-- meta --
+-- A fact about the ledger itself.
+SELECT value FROM meta WHERE name = ?;
+
+-- head --
+-- The head of the trail.
+SELECT size, last_us, last_leaf, peaks FROM head;
+
+-- extent --
+-- The last event there is.
+SELECT coalesce(max(seq), 0) FROM events;
+
+-- bodies --
+-- The bytes of events ?1 to ?2, both included.
+SELECT seq, CAST(body AS BLOB) FROM events WHERE seq BETWEEN ?1 AND ?2 ORDER BY seq;
+
+-- filed --
+-- The same with where they are filed: place, the item's id there, and the mark.
+SELECT e.seq, e.place, CAST(e.body AS BLOB), e.mark, i.id
+FROM events AS e LEFT JOIN items AS i ON i.place = e.place
+WHERE e.seq BETWEEN ?1 AND ?2 ORDER BY e.seq;
+
+-- of_item --
+-- Events filed under an item, or under a batch itself.
+SELECT seq, CAST(body AS BLOB) FROM events WHERE place = ? ORDER BY seq;
+
+-- nodes --
+-- Kept hashes of one level, ?2 to ?3, both included.
+SELECT idx, hash FROM nodes WHERE level = ?1 AND idx BETWEEN ?2 AND ?3 ORDER BY idx;
+
+-- batches --
+-- All batches in the order they were sealed.
+SELECT number, id, targets, spec, seal, items, created_us, first_seq, state, reason, reason_code, hold, limits,
+  started_us, ended_us, sent, lookups, rate_limited, refusals, consecutive, cursor, next_slot_ns, slow_until_us,
+  pace_per_ks, control
+FROM batches ORDER BY number;
+
+-- tallies --
+-- A batch's tallies.
+SELECT state, currency, items, minor FROM tallies WHERE batch = ?;
+
+-- facts --
+-- What the events of a batch's items have to explain, and what was sealed: ?1 is the batch's place.
+SELECT place - ?1, id, coalesce(target, id), minor, currency, coalesce(fields, '{}'), state, settlement, generation,
+  step, attempts, reference, billed_minor, billed_currency, code, message
+FROM items WHERE place > ?1 AND place < ?1 + 4294967296 ORDER BY place;
+
+-- holds --
+-- What the open intents of a batch hold: ?1 is the batch's place.
+SELECT place - ?1, hold_minor, hold_currency FROM intents WHERE place > ?1 AND place < ?1 + 4294967296;
+
+-- outputs --
+-- What the calls of a batch's items returned, where it is kept: ?1 is the batch's place.
+SELECT place - ?1, output FROM outputs
+WHERE place > ?1 AND place < ?1 + 4294967296 AND output IS NOT NULL ORDER BY place;
+
+-- findings --
+-- A batch's discrepancies.
+SELECT item, kind FROM findings WHERE batch = ?;
+
+-- payloads --
+-- Kept payloads of the whole ledger, by event.
+SELECT seq, kind, digest, body, erased_by FROM payloads ORDER BY seq;
+
+-- payloads_at --
+-- Kept payloads of one place.
+SELECT seq, kind, digest, body, erased_by FROM payloads WHERE place = ? ORDER BY seq;

@@ -1,0 +1,124 @@
+"""The trail of a SQLite ledger, on a read-only connection of its own. See ledger.trail_port."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from payonce.ledger.merkle import Head
+from payonce.ledger.migrate import schema_of
+from payonce.ledger.queries import queries
+from payonce.ledger.rows import BatchRow, Tallies
+from payonce.ledger.sqlite_errors import faults
+from payonce.ledger.sqlite_open import open_reader
+from payonce.ledger.sqlite_rows import MASK, SETTLEMENTS, SHIFT, STATES, place, to_batch, to_head, to_tallies
+from payonce.ledger.trail_port import Facts, Filed, KeptPayload
+
+_AT_ONCE: Final = 4096
+# Before this schema there were neither marks nor payloads.
+_TRAIL_SCHEMA: Final = 2
+
+
+class SqliteTrail:
+    """A ledger's trail as it is on disk. Opens any ledger that can be read, also one that is refused for writing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._db = open_reader(path)
+        self._sql = queries("sqlite", "trail")
+        self._has_marks = schema_of(self._db) >= _TRAIL_SCHEMA
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """See ledger.trail_port."""
+        with faults(self._path):
+            self._db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """See ledger.trail_port."""
+        self._db.close()
+
+    def ledger_id(self) -> str:
+        """See ledger.trail_port."""
+        return str(self._all("meta", "id")[0][0])
+
+    def head(self) -> Head:
+        """See ledger.trail_port."""
+        return to_head(self._all("head")[0])
+
+    def extent(self) -> int:
+        """See ledger.trail_port."""
+        return int(self._all("extent")[0][0])
+
+    def bodies(self, first: int, last: int) -> Iterator[tuple[int, bytes]]:
+        """See ledger.trail_port."""
+        return self._stream("bodies", first, last)
+
+    def filed(self, first: int, last: int) -> Iterator[Filed]:
+        """See ledger.trail_port."""
+        sql = self._sql["filed"] if self._has_marks else self._sql["filed"].replace("e.mark", "NULL")
+        for seq, where, body, mark, item in self._stream_sql(sql, first, last):
+            if where is None:
+                yield seq, None, 0, body, mark, item
+            else:
+                yield seq, where >> SHIFT, where & MASK, body, mark, item
+
+    def about(self, number: int, n: int) -> list[tuple[int, bytes]]:
+        """See ledger.trail_port."""
+        return self._all("of_item", place(number, n))
+
+    def nodes(self, level: int, first: int, last: int) -> dict[int, bytes]:
+        """See ledger.trail_port."""
+        return dict(self._all("nodes", level, first, last))
+
+    def batches(self) -> list[BatchRow]:
+        """See ledger.trail_port."""
+        return [to_batch(row) for row in self._all("batches")]
+
+    def tallies(self, number: int) -> Tallies:
+        """See ledger.trail_port."""
+        return to_tallies(self._all("tallies", number))
+
+    def facts(self, number: int) -> Iterator[Facts]:
+        """See ledger.trail_port."""
+        for row in self._stream("facts", place(number)):
+            columns: tuple[Any, ...] = (*row[:6], STATES[row[6]], SETTLEMENTS[row[7]].value, *row[8:])
+            yield Facts(*columns)
+
+    def holds(self, number: int) -> dict[int, tuple[int | None, str | None]]:
+        """See ledger.trail_port."""
+        return {n: (minor, currency) for n, minor, currency in self._all("holds", place(number))}
+
+    def outputs(self, number: int) -> Iterator[tuple[int, bytes]]:
+        """See ledger.trail_port."""
+        return self._stream("outputs", place(number))
+
+    def findings(self, number: int) -> list[tuple[str | None, str]]:
+        """See ledger.trail_port."""
+        return self._all("findings", number)
+
+    def payloads(self, number: int | None = None, n: int = 0) -> Iterator[KeptPayload]:
+        """See ledger.trail_port."""
+        if not self._has_marks:
+            return iter(())
+        return self._stream("payloads") if number is None else self._stream("payloads_at", place(number, n))
+
+    def _all(self, name: str, *parameters: Any) -> list[Any]:
+        with faults(self._path):
+            return self._db.execute(self._sql[name], parameters).fetchall()
+
+    def _stream(self, name: str, *parameters: Any) -> Iterator[Any]:
+        return self._stream_sql(self._sql[name], *parameters)
+
+    def _stream_sql(self, sql: str, *parameters: Any) -> Iterator[Any]:
+        cursor: sqlite3.Cursor = self._db.execute(sql, parameters)
+        while rows := cursor.fetchmany(_AT_ONCE):
+            yield from rows
