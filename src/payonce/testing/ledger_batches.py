@@ -14,7 +14,12 @@ from payonce.testing.ledger_world import LEASE_US, OPERATOR, World, new_item
 
 _B, _C = BatchState, BatchCommand
 _ALIVE = set(BatchState) - {_B.CANCELLED, _B.FINISHED}
-_STEERS = {_C.START: RUNNABLE, _C.PAUSE: _ALIVE, _C.RESUME: {_B.PAUSED, _B.STOPPED}, _C.CANCEL: _ALIVE}
+_STEERS = {
+    _C.START: RUNNABLE,
+    _C.PAUSE: _ALIVE,
+    _C.RESUME: {_B.PAUSED, _B.STOPPED},
+    _C.CANCEL: set(BatchState) - {_B.FINISHED},
+}
 
 
 def batch_in(world: World, state: BatchState) -> None:

@@ -1,0 +1,42 @@
+"""Random histories: every store shows what the reference in memory shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from payonce.testing.ledger_random import Step, histories, play
+from payonce.testing.ledger_world import World
+from tests.conformance.test_ledgers import MemoryFactory, SqliteFactory
+
+_SHM = Path("/dev/shm")
+
+
+@settings(max_examples=60, deadline=None)
+@given(history=histories, targets=st.booleans())
+def test_sqlite_shows_what_memory_shows(history: list[Step], targets: bool) -> None:
+    """Same commands, same answers, items, tallies, findings, outputs and event bytes."""
+    _same(history, targets)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None)
+@given(history=histories, targets=st.booleans())
+def test_sqlite_shows_what_memory_shows_at_length(history: list[Step], targets: bool) -> None:
+    """As above, many more histories."""
+    _same(history, targets)
+
+
+def _same(history: list[Step], targets: bool) -> None:
+    # In memory where possible: thousands of fsyncs prove nothing here.
+    with TemporaryDirectory(dir=_SHM if _SHM.is_dir() else None) as folder:
+        memory, sqlite = World(MemoryFactory()), World(SqliteFactory(Path(folder)))
+        try:
+            assert play(sqlite, history, targets=targets) == play(memory, history, targets=targets)
+        finally:
+            memory.close()
+            sqlite.close()
