@@ -15,7 +15,7 @@ from payonce.cli.plan import show_plan
 from payonce.cli.progress import Progress
 from payonce.cli.screen import Screen, confirmed
 from payonce.cli.summary import outcome_json, show_outcome
-from payonce.core.errors import InputError, SealedError
+from payonce.core.errors import InputError
 from payonce.core.model import Status
 from payonce.engine.run import RunOutcome
 from payonce.service import batchfile, inspecting, planning, running
@@ -83,13 +83,7 @@ def _plan(screen: Screen, file: BatchFile, url: str, options: planning.Options, 
             show_plan(screen, report)
             shown = True
             confirmed("seal and send this batch?", kept="nothing was sealed and nothing was sent")
-        try:
-            sealed = prepared.seal(ledger)
-        except SealedError as raced:
-            if raced.code != "already_sealed":
-                raise
-            # Another process sealed it between our look and our seal: what it sealed is compared with our file.
-            sealed = asyncio.run(planning.prepare(file, ledger, options)).seal(ledger)
+        sealed = prepared.seal(ledger)
     if not sealed.sealed:
         raise InputError(
             f"batch {file.id} cannot be sealed: {sealed.problem_count + len(sealed.checks)} problems; nothing was sent",

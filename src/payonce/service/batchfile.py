@@ -53,10 +53,9 @@ class BatchFile:
 
 
 def load(path: Path) -> BatchFile:
-    """Reads and checks a batch file.
-
-    Raises UsageError where there is none, ConfigError where it is not TOML (with line and column), and BatchFileError
-    with every wrong setting: its table and name, what is wrong with it and what is allowed.
+    """Reads and checks a batch file. Raises UsageError where there is none, ConfigError where it is not TOML (with
+    line and column), and BatchFileError with every wrong setting: its table and name, what is wrong with it and what is
+    allowed.
     """
     raw, text = read_toml(path, what="batch file")
     faults = Faults(file=str(path), text=text)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from payonce.core.commands import BatchCommand, Control
+from payonce.core.errors import SealedError
 from payonce.core.model import Batch, BatchSpec
 from payonce.core.states import BatchState, ItemState
 from payonce.intake import InputSettings, Intake
@@ -55,6 +56,7 @@ class Prepared:
     spec: BatchSpec | None
     intake: Intake | None
     file: BatchFile
+    options: Options
 
     @property
     def can_seal(self) -> bool:
@@ -64,13 +66,20 @@ class Prepared:
     def seal(self, ledger: Ledger) -> PlanReport:
         """Seals a new batch with its limits; nothing is done to one that is sealed already or has problems.
 
-        All or nothing: a crash half-way leaves no batch.
+        All or nothing: a crash half-way leaves no batch. Where another process has sealed it meanwhile, what that one
+        sealed is compared with this file, and SealedError is raised where they differ.
         """
         try:
             if self.spec is None or self.intake is None:
                 return self.report
             actor = this_actor()
-            ledger.seal(self.spec, self.intake.items(), seal=self.intake.seal, actor=actor)
+            try:
+                ledger.seal(self.spec, self.intake.items(), seal=self.intake.seal, actor=actor)
+            except SealedError as raced:
+                if raced.code != "already_sealed":
+                    raise
+                self.report = _compared(self.file, ledger, ledger.batches(self.file.id)[0], self.options)
+                return self.report
             limits = limits_data(self.file.limits)
             ledger.control(self.spec.id, Control(BatchCommand.CONFIGURE, limits=limits), actor=actor)
             self.report = replace(self.report, sealed=True, new=True)
@@ -109,7 +118,7 @@ async def prepare(file: BatchFile, ledger: Ledger, options: Options) -> Prepared
     found = ledger.batches(file.id)
     batch = found[0] if found else None
     if batch is not None:
-        return Prepared(_compared(file, ledger, batch, options), None, None, file)
+        return Prepared(_compared(file, ledger, batch, options), None, None, file, options)
     settings = input_settings(file, skip_bad_rows=options.skip_bad_rows)
     with ExitStack() as stack:
         intake = stack.enter_context(read_input(file, settings))
@@ -140,7 +149,9 @@ async def _new(file: BatchFile, intake: Intake, settings: InputSettings, options
     """A batch that the ledger does not have yet."""
     totals = {total.currency: total.total.minor for total in intake.totals}
     if not intake.ok:
-        return Prepared(_with_input(_report(file, "", None, intake.counts.items, totals), intake), None, None, file)
+        return Prepared(
+            _with_input(_report(file, "", None, intake.counts.items, totals), intake), None, None, file, options
+        )
     provider = provider_of(file, environ=options.environ, columns=intake.columns)
     await provider.open()
     try:
@@ -158,7 +169,9 @@ async def _new(file: BatchFile, intake: Intake, settings: InputSettings, options
         spec = _spec(file, intake, provider, identity, reading)
     finally:
         await provider.close()
-    return Prepared(report, None, None, file) if report.checks else Prepared(report, spec, intake, file)
+    return (
+        Prepared(report, None, None, file, options) if report.checks else Prepared(report, spec, intake, file, options)
+    )
 
 
 def _spec(
