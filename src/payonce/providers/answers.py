@@ -29,9 +29,11 @@ _MESSAGE_PATHS: Final = ("error.message", "message", "error_description", "detai
 _MESSAGE_LIMIT: Final = 300
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Read:
-    """An answer with its parsed body; ``tree`` is None where it does not parse, which ``parsed`` tells from null."""
+    """An answer with its parsed body; ``tree`` is None where it does not parse, which ``parsed`` tells from null.
+
+    Frozen by convention, as Answer is."""
 
     answer: Answer
     tree: Any

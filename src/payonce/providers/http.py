@@ -162,5 +162,13 @@ class HttpProvider:
         return replace(reply, response=self._redactor.body(reply.response or b""))
 
     async def preflight(self, item: Item, *, timeout_us: int) -> Preflight | None:
-        """None: a general API has no read that is known to be cheap."""
-        return None
+        """See protocol.Provider; None where the settings describe no read of a target."""
+        preflight = self._config.preflight
+        if preflight is None:
+            return None
+        context = Context(item, None, self._config.batch)
+        try:
+            found = await preflight.run(context, transport=self._transport, timeout_us=timeout_us)
+        except ConfigError as error:
+            return Preflight(False, error.code, error.message)
+        return replace(found, message=self._redactor.text(found.message)) if found.message else found

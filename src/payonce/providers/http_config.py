@@ -19,6 +19,7 @@ from payonce.providers.answers import Classifier
 from payonce.providers.answers_executed import ExecutionReader
 from payonce.providers.http_body import Body, FormBody, JsonBody, NoBody
 from payonce.providers.http_headers import TOKEN, base_url, headers, no_secrets_in_templates, transport
+from payonce.providers.http_preflight import HttpPreflight
 from payonce.providers.lookups import HttpLookup
 from payonce.providers.secrets import Redactor, Vault, is_secret_header, references
 from payonce.providers.settings import CallTable, HttpTable, IdentityTable, KeyTable
@@ -45,6 +46,7 @@ class HttpConfig:
     executions: ExecutionReader
     classifier: Classifier
     lookup: HttpLookup | None
+    preflight: HttpPreflight | None
     identity: IdentityTable | None
     account: str | None
     mode: str | None
@@ -80,12 +82,14 @@ def configure(
         lookup = HttpLookup(
             settings.lookup, base_url=address, names=names, batch=batch, returns_output=operation == "call"
         )
+    preflight = HttpPreflight(settings.preflight, names=names) if settings.preflight else None
     templates = (
         path,
         *body.templates,
         *(template for _, template in per_item),
         *executions.templates,
         *(lookup.templates if lookup else ()),
+        *(preflight.templates if preflight else ()),
     )
     _check_paths(settings)
     _check_key_use(settings.key, templates)
@@ -101,6 +105,7 @@ def configure(
         executions=executions,
         classifier=Classifier(settings.answers, key=settings.key, executions=executions),
         lookup=lookup,
+        preflight=preflight,
         identity=settings.identity,
         account=vault.resolve(settings.account, place="[provider] account", secret=False) if settings.account else None,
         mode=settings.mode,
@@ -117,6 +122,8 @@ def _check_paths(settings: HttpTable) -> None:
     paths = {"[provider.call] path": settings.call.path}
     if settings.lookup is not None:
         paths["[provider.lookup] path"] = settings.lookup.path
+    if settings.preflight is not None:
+        paths["[provider.preflight] path"] = settings.preflight.path
     if settings.identity is not None:
         paths["[provider.identity] path"] = settings.identity.path
     for place, path in paths.items():

@@ -103,6 +103,8 @@ def no_secrets_in_templates(settings: HttpTable) -> None:
     stored = {"path": call.path, "json": call.json, "form": call.form, "reference_template": call.reference_template}
     if settings.lookup is not None:
         stored["lookup path"] = settings.lookup.path
+    if settings.preflight is not None:
+        stored["preflight path"] = settings.preflight.path
     for place, value in stored.items():
         for name, text in _texts(place, value):
             if references(text):

@@ -41,6 +41,13 @@ _ANSWERS: Final[list[dict[str, Any]]] = [
     {"status": 409, "when": "error.code == 'idempotency_key_in_use'", "outcome": "unresolved", "in_progress": True},
     {"status": [400, 402, 404, 422], "when": "error.code", "outcome": "refused"},
 ]
+_PREFLIGHT: Final = {
+    "path": "/v1/charges/{target}",
+    "currency": "currency",
+    "amount": "amount",
+    "used": "amount_refunded",
+    "refused_when": "disputed",
+}
 
 
 def build(table: Mapping[str, Any], wanted: Wanted) -> HttpProvider:
@@ -110,6 +117,8 @@ def _as_http(table: Mapping[str, Any], behaviours: Config, wanted: Wanted, *, ke
         http["account"] = behaviours.account.id
     if wanted.operation in ("refund", "payout"):
         http["call"] |= {"status": "status", "status_pending": ["pending"], "status_succeeded": ["succeeded", "paid"]}
+    if wanted.operation == "refund":
+        http["preflight"] = _PREFLIGHT
     if keys:
         http["key"] = {
             "header": "Idempotency-Key",

@@ -114,6 +114,18 @@ class IdentityTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mode: str | None = None
 
 
+class PreflightTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[provider.preflight]``: a read of an item's target for ``plan --check``. ``amount`` less ``used`` must cover the
+    item, ``currency`` be its own, and the condition ``refused_when`` not hold."""
+
+    path: str
+    currency: str | None = None
+    amount: str | None = None
+    used: str | None = None
+    amount_unit: Unit = "minor"
+    refused_when: str | None = None
+
+
 class BasicAuthTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``basic_auth``: HTTP basic authentication."""
 
@@ -135,6 +147,7 @@ class HttpTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: KeyTable | None = None
     lookup: LookupTable | None = None
     identity: IdentityTable | None = None
+    preflight: PreflightTable | None = None
     answers: list[AnswerTable] = []
     account: str | None = None
     mode: Literal["live", "test"] | None = None

@@ -35,14 +35,16 @@ class Answer:
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes
     truncated: bool = False
+    _named: dict[bytes, bytes] | None = field(default=None, repr=False, compare=False)
 
     def header(self, name: str) -> str | None:
         """The first header of this name (case-insensitive), or None."""
-        wanted = name.lower().encode("latin-1")
-        for key, value in self.headers:
-            if key == wanted or key.lower() == wanted:
-                return value.decode("latin-1").strip()
-        return None
+        named = self._named
+        if named is None:
+            # In reverse, so that the first of a name is the one that stays.
+            named = self._named = {key.lower(): value for key, value in reversed(self.headers)}
+        value = named.get(name.lower().encode("latin-1"))
+        return None if value is None else value.decode("latin-1").strip()
 
 
 @dataclass(frozen=True, slots=True)
