@@ -115,7 +115,8 @@ class BatchCommand(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A change to a batch as a whole. ``limits`` with CONFIGURE; ``slow_until_us`` and ``pace_per_ks`` with SLOW."""
+    """A change to a batch as a whole. ``limits`` with CONFIGURE; ``slow_until_us`` and ``pace_per_ks`` with SLOW;
+    ``findings`` with NOTE, stored and in the trail in the same transaction."""
 
     command: BatchCommand
     reason: str | None = None
@@ -125,3 +126,4 @@ class Control:
     slow_until_us: int = 0
     pace_per_ks: int | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()

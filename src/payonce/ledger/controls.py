@@ -77,7 +77,8 @@ def steer(desk: Desk, control: Control, *, stamp: Mapping[str, Any], others: boo
             if control.pace_per_ks is not None:
                 batch.pace_per_ks = control.pace_per_ks or None
         case _C.NOTE:
-            pass
+            for finding in control.findings:
+                effects.find_of_batch(desk, finding, stamp)
     if command is not _C.NOTE:
         batch.control += 1
     _emit(desk, control, stamp)

@@ -8,6 +8,7 @@ from typing import Any
 from payonce.core.commands import Change, StopBatch
 from payonce.core.events import plain
 from payonce.core.keys import digest
+from payonce.core.model import Finding
 from payonce.core.money import format_minor
 from payonce.core.states import BatchState, ItemEvent, ItemState, Settlement
 from payonce.ledger.desk import Desk, share
@@ -165,6 +166,16 @@ def _find(desk: Desk, row: ItemRow, kind: str, data: Mapping[str, Any], stamp: S
     desk.find(FindingRow(desk.batch.number, row.n, row.id, kind, dump(plain(data)), now_us))
     body = {"type": "finding", "class": kind, "batch": desk.batch.id, "item": row.id, "data": plain(data), **stamp}
     desk.log.emit(body, batch=desk.batch.number, n=row.n)
+
+
+def find_of_batch(desk: Desk, finding: Finding, stamp: Stamp) -> None:
+    """A finding that comes with no change of an item: a reconciliation's. Its item, if any, is named, not looked up."""
+    batch, data = desk.batch, plain(finding.data)
+    desk.find(FindingRow(batch.number, None, finding.item, finding.kind, dump(data), desk.log.now_us))
+    body = {"type": "finding", "class": finding.kind, "batch": batch.id, "data": data, **stamp}
+    if finding.item is not None:
+        body["item"] = finding.item
+    desk.log.emit(body, batch=batch.number)
 
 
 def _back_to_planned(desk: Desk, row: ItemRow, stamp: Stamp) -> None:

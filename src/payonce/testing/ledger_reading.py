@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from payonce.core.commands import BatchCommand, Landed
+from payonce.core.commands import BatchCommand, Control, Landed
 from payonce.core.events import canonical, leaf_hash
 from payonce.core.model import Finding
 from payonce.core.states import ItemEvent, ItemState
 from payonce.ledger.merkle import Head
-from payonce.testing.ledger_world import World
+from payonce.testing.ledger_world import OPERATOR, World
 
 
 class ReadingCases:
@@ -128,6 +128,21 @@ class ReadingCases:
         )
         assert kept.opened_us == world.now_us
         assert world.types(item="item-1") == ["intent", "commit", "finding"]
+
+    def test_findings_of_a_reconciliation_come_with_a_note(self, world: World) -> None:
+        """About an item or about none, in any state of the batch; the note comes after them in the trail."""
+        world.start(1)
+        found = (
+            Finding("missing_in_ledger", None, {"reference": "re_9"}),
+            Finding("amount_mismatch", "item-1", {"n": 1}),
+        )
+        note = Control(BatchCommand.NOTE, code="reconciled", data={"rows": 2}, findings=found)
+        world.ledger.control("refunds", note, actor=OPERATOR)
+        kept = world.ledger.findings("refunds")
+        assert [(f.kind, f.item, dict(f.data)) for f in kept] == [(f.kind, f.item, dict(f.data)) for f in found]
+        assert len({f.id for f in kept}) == 2
+        assert [b["type"] for b in world.bodies()][-3:] == ["finding", "finding", "note"]
+        assert not world.ledger.check()
 
     def test_references_taken_by_any_batch_are_known(self, world: World) -> None:
         """Committed items' references of the whole ledger, and nothing else."""
