@@ -65,6 +65,7 @@ class _Account:
         else:
             self._paired[line.item] = number
             self._take(compare(line, pairs.entries[number], self._coverage), line)
+            self._credits(pairs.entries[number], line.item)
         for other in pairs.extras.get(place, ()):
             self._take(extra(line, pairs.entries[other]), line)
 
@@ -83,6 +84,17 @@ class _Account:
             attached=entry.attached,
         )  # fmt: skip
         self._take(Verdict(found), None)
+        self._credits(entry, None)
+
+    def _credits(self, entry: Entry, item: str | None) -> None:
+        """Wrong credits move no money of the batch: both sides are zero, the two credits stand beside them."""
+        for expected, found, row in entry.credits:
+            self._counts[Kind.CREDIT_MISMATCH] += 1
+            note = f"the contributor's credit is {found}, official price times multiplier is {expected}"
+            self._findings.append(
+                Discrepancy(Kind.CREDIT_MISMATCH, item, entry.reference, entry.currency, rows=(row,), note=note,
+                            expected=expected, found=found, target=entry.target, at_us=entry.at_us)
+            )  # fmt: skip
 
     def _take(self, verdict: Verdict, line: LedgerLine | None) -> None:
         found = verdict.discrepancy

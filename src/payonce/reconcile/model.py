@@ -93,7 +93,7 @@ class Entry:
 
     ``legs`` are the amounts of the single executions in the provider's order, ``returned`` what came back of them (not
     negative). ``pending`` and ``failed`` say that there were rows that are no executions (yet, or for good). ``rows``
-    name the rows, ``FILE:LINE`` or the line alone where there is one file; ``outside`` marks one out of the period.
+    name the rows, ``FILE:LINE`` or the line alone where there is one file; ``outside`` marks one out of the period. ``credits`` are wrong contributor credits: expected, found (major units), and the row.
     """
 
     place: int
@@ -110,6 +110,7 @@ class Entry:
     rows: tuple[str, ...] = ()
     attached: tuple[Attached, ...] = ()
     outside: bool = False
+    credits: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def executed(self) -> int:
@@ -125,16 +126,20 @@ class Entry:
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """When absence from the statement proves something: between ``from_us`` and ``to_us`` less ``lag_us``, in a
-    complete statement. An execution shows at the latest ``lag_us`` after it happened."""
+    complete statement. An execution shows at the latest ``lag_us`` after it happened. ``gaps`` are stretches between
+    united files that none of them covers."""
 
     from_us: int | None = None
     to_us: int | None = None
     lag_us: int = 0
     complete: bool = True
+    gaps: tuple[tuple[int, int], ...] = ()
 
     def proves_absence(self, earliest_us: int | None, latest_us: int | None) -> bool:
         """Whether something that happened between two times, at the latest, would surely be shown."""
         if not self.complete or self.from_us is None or self.to_us is None or earliest_us is None or latest_us is None:
+            return False
+        if any(latest_us >= start and earliest_us < end for start, end in self.gaps):
             return False
         return self.from_us <= earliest_us and latest_us <= self.to_us - self.lag_us
 

@@ -1,0 +1,1 @@
+"""Finding and repairing what a run without a ledger executed more than once."""

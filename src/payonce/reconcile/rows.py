@@ -1,0 +1,315 @@
+"""From a table of texts to rows that mean something: role, standing, ids, an exact signed amount, a time.
+
+Every row of the table ends in exactly one place: used, ignored with the reason, or refused with the reason. One refused
+row refuses the statement. Amounts are signed so that an execution is positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from payonce.core.errors import MoneyError, Problem
+from payonce.core.money import Money, currency_code
+from payonce.intake.ids import fault_of
+from payonce.intake.report import Ignored
+from payonce.reconcile.amounts import Amounts, read_amounts
+from payonce.reconcile.credits import CreditFault, check_credits
+from payonce.reconcile.errors import refuse, refuse_all
+from payonce.reconcile.layout import Layout, Role, Standing
+from payonce.reconcile.mapping import TYPE_NAMES, guessed_role
+from payonce.reconcile.table import Table
+from payonce.reconcile.times import Moment, TimeFault, read_times
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One used row. ``minor`` is positive where money moved the operation's way, and signed as reported for rows that
+    are no executions. ``identity`` is the row's text: equal rows of two files may be one row exported twice."""
+
+    line: int
+    role: Role
+    standing: Standing
+    reference: str
+    parent: str
+    keys: tuple[str, ...]
+    owns: tuple[str, ...]
+    target: str
+    money: Money
+    moment: Moment | None
+    identity: tuple[str, ...]
+    credit: CreditFault | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What one file gives. ``net`` is the plain sum of all its amounts by currency, whatever their role."""
+
+    file: str
+    digest: str
+    layout: str
+    count: int
+    used: tuple[Row, ...]
+    ignored: tuple[Ignored, ...]
+    net: Mapping[str, int]
+    accounts: frozenset[str] = frozenset()
+    moments: tuple[int, int] | None = None
+    declared: Mapping[str, str] = field(default_factory=dict)
+    has_reference: bool = False
+
+
+class _Reading:
+    """One table being read with one layout."""
+
+    def __init__(self, table: Table, layout: Layout, operation: str) -> None:
+        self.table = table
+        self.layout = layout
+        self.operation = operation
+        self.ignored = list(table.ignored)
+        self.problems: list[Problem] = []
+
+    def problem(self, place: int, column: str | None, value: str | None, code: str, message: str) -> None:
+        self.problems.append(Problem(self.table.file, self.table.lines[place], column, value, code, message))
+
+    def keep(self, places: Sequence[int]) -> None:
+        """Goes on with some of the rows."""
+        rows, lines = self.table.rows, self.table.lines
+        self.table = replace(self.table, rows=[rows[p] for p in places], lines=[lines[p] for p in places])
+
+    def column(self, names: Sequence[str]) -> list[str]:
+        """The first filled of some columns, row by row."""
+        present = [self.table.cells(name) for name in names if name in self.table.columns]
+        if len(present) == 1:
+            return present[0]
+        return [next((cell for cell in cells if cell), "") for cells in zip(*present, strict=True)] or [""] * len(
+            self.table.rows
+        )
+
+
+def read_rows(table: Table, layout: Layout, operation: str) -> Rows:
+    """All rows of a table. Raises StatementError with every row that cannot be read, or where none is of use."""
+    reading = _Reading(table, layout, operation)
+    roles = layout.roles(operation)
+    if roles is None:
+        shown = ", ".join(sorted(layout.operations or ()))
+        refuse(
+            f"{table.file} is a {layout.name}, which shows {shown}, not {operation}s",
+            code="wrong_report", hint="take the report that shows what the batch did", file=table.file,
+        )  # fmt: skip
+    count = len(table.rows) + len(table.ignored)
+    _body_only(reading)
+    _drop_odd_rows(reading)
+    _where(reading)
+    amounts = read_amounts(reading.table, layout, reading.problem)
+    moments = _moments(reading)
+    used = _assemble(reading, roles, amounts, moments)
+    if reading.problems:
+        refuse_all(tuple(sorted(reading.problems, key=lambda p: p.line or 0)), file=table.file)
+    accounts = frozenset(cell for cell in reading.column([layout.account]) if cell) if layout.account else frozenset()
+    times = [moment for moment in moments if moment is not None]
+    return Rows(
+        table.file, table.digest, layout.name, count, tuple(used), tuple(reading.ignored), amounts.net, accounts,
+        (min(t.at_us for t in times), max(t.end_us for t in times)) if times else None, table.declared,
+        has_reference=bool(layout.reference),
+    )  # fmt: skip
+
+
+def _body_only(reading: _Reading) -> None:
+    """Reports with row types: only body rows count, and the counts their footers state must be right."""
+    layout, table = reading.layout, reading.table
+    if layout.row_type is None:
+        return
+    kinds = [row[0].strip() if row else "" for row in table.rows]
+    body = [place for place, kind in enumerate(kinds) if kind in layout.body]
+    for place, kind in enumerate(kinds):
+        stated = layout.counts.get(kind)
+        if stated is not None:
+            digits = [cell.strip() for cell in table.rows[place][1:] if cell.strip().isdigit()]
+            if digits and int(digits[-1]) != len(body):
+                refuse(
+                    f"{table.file}, line {table.lines[place]}: the report counts {digits[-1]} rows, the file has {len(body)}",
+                    code="incomplete", hint="the file was cut off or joined; fetch it again", file=table.file,
+                )  # fmt: skip
+        if kind not in layout.body:
+            reading.ignored.append(Ignored(table.lines[place], f"row type {kind or 'none'} is no transaction"))
+    reading.keep(body)
+
+
+def _drop_odd_rows(reading: _Reading) -> None:
+    """Totals are ignored and named; rows of another width are refused."""
+    width = len(reading.table.columns)
+    ids = reading.column([*reading.layout.reference, *reading.layout.key, *reading.layout.own])
+    kept = []
+    for place, row in enumerate(reading.table.rows):
+        first = next((cell.strip() for cell in row if cell.strip()), "")
+        labels = [text for text in (ids[place] if ids else "", first) if text]
+        if any((fault := fault_of(text)) is not None and fault.code == "total_row" for text in labels):
+            reading.ignored.append(Ignored(reading.table.lines[place], "a row of totals"))
+        elif len(row) < width or any(cell.strip() for cell in row[width:]):
+            message = f"has {len(row)} fields, the header {width}"
+            reading.problem(place, None, None, "ragged_row", message)
+        else:
+            kept.append(place)
+    reading.keep(kept)
+
+
+def _where(reading: _Reading) -> None:
+    if not reading.layout.where:
+        return
+    columns = [(reading.table.cells(name), name, value) for name, value in reading.layout.where.items()]
+    kept = []
+    for place, line in enumerate(reading.table.lines):
+        other = next((f"{name} is {cells[place]!r}" for cells, name, value in columns if cells[place] != value), None)
+        if other is None:
+            kept.append(place)
+        else:
+            reading.ignored.append(Ignored(line, f"filtered out: {other}"))
+    reading.keep(kept)
+
+
+def _moments(reading: _Reading) -> list[Moment | None]:
+    layout, table = reading.layout, reading.table
+    present = [name for name in layout.time if name in table.columns]
+    if not present:
+        return [None] * len(table.rows)
+    if layout.time == ("Date", "Time"):
+        texts = [f"{day} {clock}".strip() for day, clock in zip(*(table.cells(name) for name in present), strict=True)]
+    else:
+        texts = reading.column(present)
+    zones = table.cells(layout.zone_column) if layout.zone_column in table.columns else None
+    try:
+        return read_times(texts, form=layout.time_format, zone=layout.zone, zones=zones)
+    except TimeFault as fault:
+        reading.problem(fault.place, present[0], texts[fault.place], fault.code, fault.message)
+        return [None] * len(table.rows)
+
+
+def _assemble(
+    reading: _Reading, roles: Mapping[str, Role], amounts: Amounts, moments: Sequence[Moment | None]
+) -> list[Row]:
+    layout, table = reading.layout, reading.table
+    references, targets = reading.column(layout.reference), reading.column(layout.target)
+    parents = table.cells(layout.parent) if layout.parent in table.columns else [""] * len(table.rows)
+    keys = [table.cells(name) for name in layout.key if name in table.columns]
+    prefix = layout.own_prefix
+    own_names = [*layout.own, *(name for name in table.columns if prefix and name.startswith(prefix))]
+    owns = [table.cells(name) for name in own_names if name in table.columns]
+    kinds = _roles(reading, roles)
+    standings = _standings(reading)
+    wrong = check_credits(table, layout.credit, reading.problem) if layout.credit is not None else {}
+    used: list[Row] = []
+    for place, money in enumerate(amounts.money):
+        role, why = kinds[place]
+        if role is Role.OTHER:
+            reading.ignored.append(Ignored(table.lines[place], why))
+            continue
+        if money is None:
+            continue
+        if references[place] and (fault := fault_of(references[place])) is not None:
+            reading.problem(place, layout.reference[0], references[place], fault.code, f"the reference {fault.message}")
+            continue
+        used.append(Row(
+            table.lines[place], role, standings[place], references[place], parents[place],
+            tuple(cells[place] for cells in keys if cells[place]),
+            tuple(dict.fromkeys(cells[place] for cells in owns if cells[place])),
+            targets[place], money, moments[place], tuple(table.rows[place]), wrong.get(place),
+        ))  # fmt: skip
+    return _signed(reading, used)
+
+
+def _roles(reading: _Reading, roles: Mapping[str, Role]) -> list[tuple[Role, str]]:
+    """The role of every row, and why a row is of no use."""
+    layout, table = reading.layout, reading.table
+    name = layout.type
+    if name is None and layout.name == "[statement]":
+        name = _type_column(table)
+    if name is None or name not in table.columns:
+        return [(Role.EXECUTION, "")] * len(table.rows)
+    known: dict[str, tuple[Role, str]] = {}
+    found: list[tuple[Role, str]] = []
+    for place, word in enumerate(table.cells(name)):
+        if word not in known:
+            role = roles.get(word.lower())
+            if role is None and layout.operations is None and not layout.types.get(reading.operation):
+                role = guessed_role(word) if not layout.strict_types else None
+                role = role or (None if layout.strict_types else Role.EXECUTION)
+            if role is None and layout.strict_types:
+                reading.problem(place, name, word, "unknown_type", f"[statement.types] does not say what {word!r} is")
+            known[word] = (role or Role.OTHER, f"{name} {word!r} is no {reading.operation}")
+        found.append(known[word])
+    return found
+
+
+def _type_column(table: Table) -> str | None:
+    """A column that tells fees and returns from executions, if the file has one that nobody named."""
+    for name in table.columns:
+        if name.lower() in TYPE_NAMES and any(guessed_role(word) for word in set(table.cells(name))):
+            return name
+    return None
+
+
+def _standings(reading: _Reading) -> list[Standing]:
+    """A status that nobody knows is not final: money is never taken as moved on a guess."""
+    layout, table = reading.layout, reading.table
+    if layout.status is None or layout.status not in table.columns:
+        return [Standing.DONE] * len(table.rows)
+    statuses = layout.statuses or DEFAULT_STATUSES
+    return [statuses.get(word.lower(), Standing.PENDING) for word in table.cells(layout.status)]
+
+
+DEFAULT_STATUSES: Mapping[str, Standing] = (
+    dict.fromkeys(["completed", "complete", "done", "succeeded", "success", "paid", "settled", "booked", "gebucht", "executed", "ok"], Standing.DONE)
+    | dict.fromkeys(["failed", "denied", "canceled", "cancelled", "rejected", "voided", "declined", "expired", "error"], Standing.FAILED)
+)  # fmt: skip
+
+
+def _signed(reading: _Reading, used: list[Row]) -> list[Row]:
+    """Gives amounts the operation's sign; rows that move money back become reversals."""
+    amount = reading.layout.amount
+    direction = amount.outflow if reading.operation not in ("invoice",) or amount.outflow is None else 1
+    if amount.unsigned:
+        return [_absolute(row) for row in used]
+    if direction is None:
+        direction = _proven_direction(reading, used)
+    return [_directed(row, direction) for row in used]
+
+
+def _absolute(row: Row) -> Row:
+    sign = -1 if row.role is Role.REVERSAL else 1
+    return replace(row, money=Money.of_minor(sign * abs(row.money.minor), row.money.currency))
+
+
+def _directed(row: Row, direction: int) -> Row:
+    if row.role not in (Role.EXECUTION, Role.REVERSAL):
+        return row
+    minor = row.money.minor * direction
+    role = Role.REVERSAL if minor < 0 else row.role
+    # A reversal that the report shows with the execution's own sign still takes the money back.
+    minor = -abs(minor) if role is Role.REVERSAL else minor
+    return replace(row, role=role, money=Money.of_minor(minor, row.money.currency))
+
+
+def _proven_direction(reading: _Reading, used: Sequence[Row]) -> int:
+    """Which sign executions have, where nobody declared it: that of the first row under each reference, if all agree."""
+    first: dict[str, int] = {}
+    for row in used:
+        if row.role is Role.EXECUTION and row.money.minor:
+            name = row.reference or next(iter((*row.keys, *row.owns)), "") or f"#{row.line}"
+            first.setdefault(name, 1 if row.money.minor > 0 else -1)
+    signs = set(first.values())
+    if len(signs) > 1:
+        refuse(
+            f"{reading.table.file} has amounts of both signs and nothing tells which are the {reading.operation}s",
+            code="ambiguous_sign",
+            hint='declare it: [statement] sign = "negative" where money leaving is negative, or name the type column',
+            file=reading.table.file,
+        )
+    return signs.pop() if signs else 1
+
+
+def currency_of(text: str) -> str | None:
+    """The canonical code, None where there is no such currency."""
+    try:
+        return currency_code(text)
+    except MoneyError:
+        return None

@@ -1,0 +1,205 @@
+"""A provider's statement, read: one or more files of one report, with what they cover and what became of every row.
+
+Refuses what it cannot read for certain; a statement in a wrong format, of another operation, or without a single usable
+row is an error with its reason and never an empty account.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from payonce.reconcile import reports, typed
+from payonce.reconcile.errors import refuse
+from payonce.reconcile.layout import Layout
+from payonce.reconcile.mapping import StatementTable, adjusted, form_of, layout_of
+from payonce.reconcile.model import Coverage, Entry
+from payonce.reconcile.netting import Netted, net, unite
+from payonce.reconcile.rows import Row, Rows, read_rows
+from payonce.reconcile.table import Table, choose, read_table
+from payonce.reconcile.times import TimeFault, read_times
+
+# The readers of typed files register themselves.
+assert typed.read_json is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a statement is read for. ``from_us`` and ``to_us`` bound the period, where somebody said so."""
+
+    operation: str
+    mapping: StatementTable | None = None
+    from_us: int | None = None
+    to_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement, whole. ``rows`` = ``used`` + the ignored ones; ``ignored`` says why, by file and line. ``net`` is what
+    the files' rows come to altogether, whatever they are."""
+
+    layout: str
+    sha256: str
+    files: tuple[str, ...]
+    rows: int
+    used: int
+    ignored: tuple[tuple[str, str], ...]
+    entries: tuple[Entry, ...]
+    coverage: Coverage
+    net: Mapping[str, int] = field(default_factory=dict)
+    accounts: frozenset[str] = frozenset()
+    loose: tuple[tuple[str, Row], ...] = ()
+    period: str = "rows"
+
+
+def read_statement(paths: Sequence[Path], wanted: Wanted) -> Statement:
+    """Reads the files of one statement. Raises StatementError (a file that cannot be used, with every reason) and
+    ConfigError (a mapping that cannot be used)."""
+    if not paths:
+        refuse("no statement file was named", code="no_statement", hint="--statement FILE")
+    own = layout_of(wanted.mapping) if wanted.mapping is not None else None
+    layouts = [own] if own is not None else list(_known(wanted.mapping))
+    read: list[Rows] = []
+    digests: set[str] = set()
+    lag_us = 0
+    for path in paths:
+        table = read_table(path, [layout.needs for layout in layouts], form_of(wanted.mapping))
+        if table.digest in digests:
+            continue  # the very same file named twice says everything once
+        digests.add(table.digest)
+        layout = _layout(table, layouts)
+        if wanted.mapping is not None and own is None:
+            layout = adjusted(layout, wanted.mapping)
+        read.append(read_rows(table, layout, wanted.operation))
+        lag_us = max(lag_us, layout.lag_us)
+    _one_report(read)
+    return _statement(read, wanted, lag_us)
+
+
+def _known(mapping: StatementTable | None) -> Sequence[Layout]:
+    if mapping is None or mapping.report is None:
+        return reports.REPORTS
+    named = [layout for layout in reports.REPORTS if layout.name.startswith(mapping.report.lower())]
+    if not named:
+        names = ", ".join(layout.name for layout in reports.REPORTS)
+        refuse(f"there is no report {mapping.report!r}", code="unknown_report", hint=f"there are {names}")
+    return named
+
+
+def _layout(table: Table, layouts: Sequence[Layout]) -> Layout:
+    needs = choose(table.columns, [layout.needs for layout in layouts])
+    layout = next(layout for layout in layouts if layout.needs == needs)
+    if layout is reports.SIMULATOR and "official_price" in table.columns:
+        from dataclasses import replace
+
+        return replace(layout, credit=reports.SIMULATOR_CALLS)
+    return layout
+
+
+def _one_report(read: Sequence[Rows]) -> None:
+    kinds = {rows.layout for rows in read}
+    if len(kinds) > 1:
+        refuse(
+            f"the files are different reports: {', '.join(sorted(kinds))}",
+            code="mixed_reports", hint="one report at a time: two would show the same money twice",
+        )  # fmt: skip
+
+
+def _statement(read: Sequence[Rows], wanted: Wanted, lag_us: int) -> Statement:
+    united = unite(read)
+    coverage, source = _coverage(read, wanted, lag_us)
+    netted: Netted = net(united.rows, from_us=coverage.from_us, to_us=coverage.to_us)
+    if not any(entry.legs or entry.returned or entry.pending or entry.failed for entry in netted.entries):
+        why = next(
+            (ignored.why for rows in read for ignored in rows.ignored if "header" not in ignored.why), "it has no rows"
+        )
+        refuse(
+            f"no row of {', '.join(rows.file for rows in read)} is of use for a {wanted.operation}: {why}",
+            code="no_usable_rows",
+            hint="is it the right report, period and account?",
+        )
+    several = len(read) > 1
+    ignored = [
+        (f"{rows.file}:{entry.line}" if several else str(entry.line), entry.why)
+        for rows in read
+        for entry in rows.ignored
+    ]
+    ignored += [(name, "the same row is in another file") for name in united.repeated]
+    nets: Counter[str] = Counter()
+    for rows in read:
+        nets.update(rows.net)
+    return Statement(
+        layout=read[0].layout,
+        sha256=_digest(read),
+        files=tuple(rows.file for rows in read),
+        rows=sum(rows.count for rows in read),
+        used=len(united.rows),
+        ignored=tuple(ignored),
+        entries=tuple(netted.entries),
+        coverage=coverage,
+        net=dict(nets),
+        accounts=frozenset(account for rows in read for account in rows.accounts),
+        loose=tuple(netted.loose),
+        period=source,
+    )
+
+
+def _digest(read: Sequence[Rows]) -> str:
+    """One file's own digest; of several, the digest over theirs, whatever their order."""
+    if len(read) == 1:
+        return read[0].digest
+    return hashlib.sha256("\n".join(sorted(rows.digest for rows in read)).encode()).hexdigest()
+
+
+def _coverage(read: Sequence[Rows], wanted: Wanted, lag_us: int) -> tuple[Coverage, str]:
+    """The period: what the files declare, else what was said, else from the first to the last row time."""
+    spans: list[tuple[int, int]] = []
+    sources: set[str] = set()
+    for rows in read:
+        declared = _declared(rows)
+        if declared is not None:
+            spans.append(declared)
+            sources.add("file")
+        elif wanted.from_us is not None and wanted.to_us is not None:
+            spans.append((wanted.from_us, wanted.to_us))
+            sources.add("stated")
+        elif rows.moments is not None:
+            spans.append(rows.moments)
+            sources.add("rows")
+        else:
+            return Coverage(wanted.from_us, wanted.to_us, lag_us, complete=False), "none"
+    spans.sort()
+    gaps: list[tuple[int, int]] = []
+    end = spans[0][1]
+    for start, stop in spans[1:]:
+        if start > end:
+            gaps.append((end, start))
+        end = max(end, stop)
+    begin = spans[0][0] if wanted.from_us is None else max(spans[0][0], wanted.from_us)
+    end = end if wanted.to_us is None else min(end, wanted.to_us)
+    if begin >= end:
+        refuse(
+            "the statement covers nothing of the period that was asked for",
+            code="wrong_period", hint="take the statement of the time in which the batch ran",
+        )  # fmt: skip
+    return Coverage(begin, end, lag_us, gaps=tuple(gaps)), "+".join(sorted(sources))
+
+
+def _declared(rows: Rows) -> tuple[int, int] | None:
+    start, stop = rows.declared.get("from"), rows.declared.get("to")
+    if not stop:
+        return None
+    try:
+        last = read_times([stop])[0]
+        first = read_times([start])[0] if start else None
+    except TimeFault:
+        return None
+    if last is None:
+        return None
+    begin = first.at_us if first is not None else rows.moments[0] if rows.moments else None
+    # A whole day as the end means that day; a moment means up to it.
+    end = last.end_us if last.resolution_us > 60_000_000 else last.at_us
+    return None if begin is None else (begin, end)
