@@ -167,4 +167,4 @@ def test_quiet_keeps_warnings_and_errors(desk: Desk) -> None:
     said = desk("run", "batch.toml", "--quiet")
     assert said.code == 4
     assert "items to do" not in said.err
-    assert "settled" not in said.err
+    assert "/5 done" not in said.err

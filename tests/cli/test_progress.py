@@ -18,12 +18,12 @@ def status(**counts: int) -> Status:
 
 
 def test_a_line_tells_counts_pace_and_money() -> None:
-    """Settled of all, items a second, time left, money, and what a person may have to look at."""
+    """Done of all, items a second, time left, money, and what a person may have to look at."""
     meter = Meter()
     meter.add(at_s=0.0, done=0)
     meter.add(at_s=10.0, done=50)
     told = line(status(committed=48, refused=1, unknown=1, pending=10, planned=40), meter)
-    assert told == "50/100 settled, 5.0/s, 10s left; 480.00 of 1000.00 USD, 10 pending, 1 refused, 1 unknown"
+    assert told == "50/100 done, 5.0/s, 10s left; 480.00 of 1000.00 USD, 10 pending, 1 refused, 1 unknown"
 
 
 def test_waiting_for_a_lookup_is_said() -> None:
@@ -56,7 +56,7 @@ def test_elsewhere_than_on_a_terminal_a_plain_line_now_and_then(capsys: pytest.C
         progress(status(committed=2))
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == "1/2 settled; 10.00 of 20.00 USD\n"
+    assert err == "1/2 done; 10.00 of 20.00 USD\n"
     with Progress(Common(quiet=True)) as silent:
         silent._shown_s = -100.0
         silent(status(committed=1))

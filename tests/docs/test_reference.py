@@ -9,6 +9,7 @@ import click
 import msgspec
 import pytest
 
+import payonce
 from payonce.cli.common import LazyGroup, common_options
 from payonce.cli.main import cli
 from payonce.core.states import TRANSITIONS, BatchState, ItemState, Settlement
@@ -123,6 +124,11 @@ def test_every_behaviour_of_the_simulator_is_documented() -> None:
     found = named("simulator")
     assert set(behaviours._CONFIG) <= found
     assert {kind.value for kind in Kind} <= found
+
+
+def test_every_public_name_is_documented() -> None:
+    """Everything that ``import payonce`` offers."""
+    assert set(payonce.__all__) <= named("python")
 
 
 def test_links_lead_somewhere() -> None:

@@ -42,7 +42,7 @@ class Meter:
 
     @property
     def per_s(self) -> float | None:
-        """Items settled a second, None until two readings differ in time."""
+        """Items done a second, None until two readings differ in time."""
         if len(self._readings) < 2:
             return None
         (first_s, first), (last_s, last) = self._readings[0], self._readings[-1]
@@ -121,14 +121,14 @@ class Progress:
 
 
 def bar(status: Status) -> str:
-    """The share of settled items as a bar of fixed width."""
+    """The share of items that are done as a bar of fixed width."""
     done = sum(status.count(state) for state in ItemState if not state.is_open)
     full = done * _BAR_WIDTH // status.batch.items if status.batch.items else _BAR_WIDTH
     return "━" * full + "╌" * (_BAR_WIDTH - full)
 
 
 def line(status: Status, meter: Meter) -> str:
-    """``420/1000 settled, 80.1/s, 7s left; 5040.00 of 12000.00 USD, 64 pending, 2 refused``."""
+    """``420/1000 done, 80.1/s, 7s left; 5040.00 of 12000.00 USD, 64 pending, 2 refused``."""
     pace, money = parts(status, meter)
     return f"{pace}; {money}" if money else pace
 
@@ -137,7 +137,7 @@ def parts(status: Status, meter: Meter) -> tuple[str, str]:
     """What is done and how fast; and money with the counts that a person may have to look at."""
     total = status.batch.items
     left = sum(status.count(state) for state in ItemState if state.is_open)
-    pace = [f"{total - left}/{total} settled"]
+    pace = [f"{total - left}/{total} done"]
     if meter.per_s and left:
         pace += [f"{meter.per_s:.1f}/s", f"{seconds(meter.left_s(left))} left"]
     elif left and left == status.count(ItemState.PENDING):

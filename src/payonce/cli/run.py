@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,7 @@ def run(common: Common, batch_file: Path, yes: bool, check: bool, skip_bad_rows:
     A batch that is not sealed yet is planned first; on a terminal the plan is shown and you are asked.
     """
     screen = Screen(common)
+    _end_on_sigterm()
     file = batchfile.load(batch_file)
     url = ledger_url(common.ledger, file.ledger)
     options = planning.Options(check=check, skip_bad_rows=skip_bad_rows, environ=os.environ)
@@ -56,6 +59,12 @@ def run(common: Common, batch_file: Path, yes: bool, check: bool, skip_bad_rows:
         progress.finish(outcome.status)
     _tell(screen, Ended(file.id, str(batch_file), url, outcome, progress.last))
     return outcome.exit_code
+
+
+def _end_on_sigterm() -> None:
+    """Until the engine watches signals itself, SIGTERM ends the command as Ctrl-C does: exit code 75, nothing sent."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from payonce.core.commands import BatchCommand, Control
 from payonce.core.errors import SealedError
@@ -35,7 +36,8 @@ from payonce.service.planning_input import (
 from payonce.service.report_plan import Expected, PlanReport, Row, expected
 from payonce.service.running import limits_data
 
-_SHOWN = 1000
+# A report is held in memory; an input with more problems than this has one problem, many times.
+_MOST_TOLD: Final = 100_000
 _OVER = (BatchState.FINISHED, BatchState.CANCELLED)
 
 
@@ -233,7 +235,7 @@ def _sealed_report(file: BatchFile, ledger: Ledger, batch: Batch) -> PlanReport:
 
 def _with_input(report: PlanReport, intake: Intake) -> PlanReport:
     """What the reading found: rows, ignored rows, duplicates, problems, notes."""
-    ignored = tuple(Row(row.line, row.why) for row in intake.ignored.first(_SHOWN))
+    ignored = tuple(Row(row.line, row.why) for row in islice(intake.ignored, _MOST_TOLD))
     notes = tuple(note.message if note.count == 1 else f"{note.message} ({note.count} times)" for note in intake.notes)
     return replace(
         report,
@@ -241,7 +243,7 @@ def _with_input(report: PlanReport, intake: Intake) -> PlanReport:
         ignored=ignored,
         ignored_count=len(intake.ignored),
         duplicates=sum("duplicate" in row.why for row in intake.ignored),
-        problems=intake.problems.first(_SHOWN),
+        problems=tuple(islice(intake.problems, _MOST_TOLD)),
         problem_count=len(intake.problems),
         warnings=(*report.warnings, *notes),
     )
