@@ -10,7 +10,7 @@ from typing import Any
 
 from payonce.core.states import ItemState
 from payonce.ledger.log import Log
-from payonce.ledger.rows import BatchRow, FindingRow, ItemRow, OpenRow, OutputRow, Saved, load
+from payonce.ledger.rows import BatchRow, FindingRow, ItemRow, OpenRow, OutputRow, Saved, Tallies, load
 from payonce.ledger.tables import Tables
 
 Share = tuple[ItemState, str, int]
@@ -111,6 +111,14 @@ class Desk:
             tally[0] += sign
             tally[1] += sign * minor
             self._changed_tallies.add((state, currency))
+
+    def grow(self, totals: Tallies) -> None:
+        """Items were added: the tallies grow by theirs."""
+        for key, (items, minor) in totals.items():
+            tally = self.tallies.setdefault(key, [0, 0])
+            tally[0] += items
+            tally[1] += minor
+            self._changed_tallies.add(key)
 
     def returned(self, output: OutputRow) -> None:
         """What a committed call returned."""

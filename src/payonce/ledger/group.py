@@ -67,6 +67,11 @@ class AsyncLedger(AsyncVerbs):
         """Why nothing can be written any more, if so."""
         return self._writer.failed
 
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait for the writer."""
+        return self._writer.waiting
+
     async def _write(self, worker: Worker, commands: tuple[Command, ...]) -> Any:
         return await self._writer.run(_Job(self._loop.create_future(), "group", worker=worker, commands=commands))
 
@@ -91,7 +96,7 @@ class _Thread:
         self._store = store
         self._loop = loop
         self._room = room
-        self._waiting = 0
+        self.waiting = 0
         self._has_room = asyncio.Event()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._ending = False
@@ -100,13 +105,13 @@ class _Thread:
 
     async def run(self, job: _Job) -> Any:
         """Queues a job and waits for its answer."""
-        while self._waiting >= self._room:
+        while self.waiting >= self._room:
             self._has_room.clear()
             await self._has_room.wait()
         if self.failed is not None:
             raise failure(self.failed)
         assert not self._ending, "the ledger is closed"
-        self._waiting += 1
+        self.waiting += 1
         self._jobs.put(job)
         return await job.future
 
@@ -147,7 +152,7 @@ class _Thread:
                 job.error = failure(fault)
 
     def _answer(self, jobs: list[_Job]) -> None:
-        self._waiting -= len(jobs)
+        self.waiting -= len(jobs)
         self._has_room.set()
         for job in jobs:
             if job.future.done():  # its caller was cancelled

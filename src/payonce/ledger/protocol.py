@@ -82,6 +82,15 @@ class Ledger(Protocol):
         """
         ...
 
+    def amend(self, spec: BatchSpec, items: Iterable[NewItem], *, seal: str | None, actor: Actor) -> Batch:
+        """Adds items to the end of a sealed batch, all or nothing; where there is no such batch, it is sealed with them.
+
+        ``seal`` is the new digest over all items; None chains it: the SHA-256 over the old one and the added items.
+        A finished batch can be run again. Raises SealedError for a cancelled batch, or where ``spec`` names another
+        operation, provider or namespace, UsageError ``duplicate_item`` where an id is there already.
+        """
+        ...
+
     def batches(self, batch: str | None = None) -> tuple[Batch, ...]:
         """All batches, newest first, or the one named (empty if there is none)."""
         ...

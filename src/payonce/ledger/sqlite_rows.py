@@ -160,6 +160,8 @@ def to_batch(row: Sequence[Any]) -> BatchRow:
 def batch_columns(row: BatchRow) -> tuple[Any, ...]:
     """The parameters of ``save_batch``, without the number at the end."""
     return (
+        row.spec,
+        row.seal,
         row.items,
         row.state.value,
         row.reason,
@@ -183,8 +185,8 @@ def batch_columns(row: BatchRow) -> tuple[Any, ...]:
 
 def new_batch_columns(row: BatchRow) -> tuple[Any, ...]:
     """The parameters of ``add_batch``."""
-    items, *mutable = batch_columns(row)
-    return (row.id, int(row.targets), row.spec, row.seal, items, row.created_us, row.first_seq, *mutable)
+    spec, seal, items, *mutable = batch_columns(row)
+    return (row.id, int(row.targets), spec, seal, items, row.created_us, row.first_seq, *mutable)
 
 
 def to_worker(row: Sequence[Any]) -> WorkerRow:

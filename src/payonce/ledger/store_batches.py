@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import fields as dataclass_fields
 from typing import Any, Final
@@ -10,9 +11,11 @@ from payonce.core.commands import BatchCommand, Control
 from payonce.core.errors import SealedError, UsageError
 from payonce.core.model import Actor, Batch, BatchSpec, NewItem, Worker
 from payonce.core.money import MAX_MINOR, format_minor
-from payonce.core.states import ItemState
+from payonce.core.seal import item_line
+from payonce.core.states import BatchState, ItemState
 from payonce.ledger import controls, effects
 from payonce.ledger.desk import Desk
+from payonce.ledger.log import Log
 from payonce.ledger.rate import claim_slots
 from payonce.ledger.rows import (
     BatchRow,
@@ -23,6 +26,7 @@ from payonce.ledger.rows import (
     as_batch,
     as_worker,
     dump,
+    load,
     new_row,
     signature,
 )
@@ -42,23 +46,50 @@ class BatchVerbs(StoreBase):
                 raise SealedError(
                     f"batch {spec.id!r} is sealed already", code="already_sealed", hint="give the new batch another id"
                 )
-            row = BatchRow(
-                number=0,
-                id=spec.id,
-                targets=spec.targets,
-                spec=dump({f.name: getattr(spec, f.name) for f in dataclass_fields(spec)}),
-                seal=seal,
-                items=0,
-                created_us=log.now_us,
-                first_seq=log.head.size + 1,
-            )
-            row.number = self._tables.add_batch(row)
+            row = self._add_batch(log, spec)
+            row.seal = seal
             totals: Tallies = {}
             self._tables.add_items(row.number, _counted(items, row=row, totals=totals, now_us=log.now_us))
             self._tables.save_tallies(row.number, totals)
             self._tables.save_batch(row)
             log.emit(_sealed_event(spec, row, totals, actor), batch=row.number)
         return as_batch(row)
+
+    def _add_batch(self, log: Log, spec: BatchSpec) -> BatchRow:
+        """A batch without items yet."""
+        row = BatchRow(
+            number=0,
+            id=spec.id,
+            targets=spec.targets,
+            spec=_spec_text(spec),
+            seal="",
+            items=0,
+            created_us=log.now_us,
+            first_seq=log.head.size + 1,
+        )
+        row.number = self._tables.add_batch(row)
+        return row
+
+    def amend(self, spec: BatchSpec, items: Iterable[NewItem], *, seal: str | None, actor: Actor) -> Batch:
+        """See ledger.protocol."""
+        with self._transaction() as log:
+            if self._tables.batch(spec.id) is None:
+                self._add_batch(log, spec)
+            desk = self._desk(log, spec.id)
+            row = desk.batch
+            _refuse_other(row, spec)
+            chain, before = _Chain(row.seal), row.items
+            totals: Tallies = {}
+            added = _counted(chain.pass_on(items), row=row, totals=totals, now_us=log.now_us)
+            self._tables.add_items(row.number, added)
+            row.seal = seal if seal is not None else chain.hexdigest()
+            row.spec = _spec_text(spec)
+            desk.grow(totals)
+            if row.state is BatchState.FINISHED:
+                row.state, row.ended_us = BatchState.INTERRUPTED, None
+            body = {"type": "amended", "batch": row.id, "actor": actor_fields(actor), "items": row.items - before}
+            log.emit({**body, "money": _money(totals), "seal": row.seal}, batch=row.number)
+            return as_batch(row)
 
     def control(self, batch: str, control: Control, *, actor: Actor, worker: Worker | None = None) -> Batch:
         """See ledger.protocol."""
@@ -134,7 +165,7 @@ class BatchVerbs(StoreBase):
 
 def _counted(items: Iterable[NewItem], *, row: BatchRow, totals: Tallies, now_us: int) -> Iterator[ItemRow]:
     """The rows of new items, numbered from 1; counts and sums them on the way through."""
-    for n, item in enumerate(items, start=1):
+    for n, item in enumerate(items, start=row.items + 1):
         new = new_row(n, item)
         new.updated_us = now_us
         if not row.targets and new.target != new.id:
@@ -155,7 +186,6 @@ def _counted(items: Iterable[NewItem], *, row: BatchRow, totals: Tallies, now_us
 
 
 def _sealed_event(spec: BatchSpec, row: BatchRow, totals: Tallies, actor: Actor) -> dict[str, Any]:
-    money = {currency: format_minor(tally[1], currency) for (_, currency), tally in totals.items() if currency}
     known = {
         "operation": spec.operation,
         "provider": spec.provider,
@@ -170,7 +200,49 @@ def _sealed_event(spec: BatchSpec, row: BatchRow, totals: Tallies, actor: Actor)
         "batch": spec.id,
         "actor": signature(actor),
         "items": row.items,
-        "money": money,
+        "money": _money(totals),
         "seal": row.seal,
         **{name: value for name, value in known.items() if value is not None},
     }
+
+
+def _spec_text(spec: BatchSpec) -> str:
+    return dump({f.name: getattr(spec, f.name) for f in dataclass_fields(spec)})
+
+
+def _money(totals: Tallies) -> dict[str, str]:
+    """Totals in major units by currency."""
+    return {currency: format_minor(tally[1], currency) for (_, currency), tally in totals.items() if currency}
+
+
+def _refuse_other(row: BatchRow, spec: BatchSpec) -> None:
+    """Raises SealedError where items cannot be added to this batch under this spec."""
+    sealed = load(row.spec)
+    for name in ("operation", "provider", "namespace"):
+        if sealed[name] != getattr(spec, name):
+            raise SealedError(
+                f"batch {row.id!r} was sealed with {name} {sealed[name]!r}, not {getattr(spec, name)!r}",
+                code="other_spec",
+                hint="use another batch id",
+            )
+    if row.state is BatchState.CANCELLED:
+        raise SealedError(
+            f"batch {row.id!r} is cancelled, nothing can be added to it", code="batch_cancelled", hint="use another id"
+        )
+
+
+class _Chain:
+    """The seal of an amended batch: the digest over the old seal and the lines of what is added."""
+
+    def __init__(self, seal: str) -> None:
+        self._sha256 = hashlib.sha256(seal.encode())
+
+    def pass_on(self, items: Iterable[NewItem]) -> Iterator[NewItem]:
+        """The items, digested on their way through."""
+        for item in items:
+            self._sha256.update(item_line(item))
+            yield item
+
+    def hexdigest(self) -> str:
+        """The digest so far."""
+        return self._sha256.hexdigest()

@@ -87,6 +87,10 @@ class AsyncVerbs(ABC):
         """See ledger.protocol."""
         return await self._call("alone", lambda s: s.seal(spec, items, seal=seal, actor=actor))
 
+    async def amend(self, spec: BatchSpec, items: Iterable[NewItem], *, seal: str | None, actor: Actor) -> Batch:
+        """See ledger.protocol."""
+        return await self._call("alone", lambda s: s.amend(spec, items, seal=seal, actor=actor))
+
     async def operate(self, batch: str, item: str, changes: Sequence[Command], *, actor: Actor, reason: str) -> Landed:
         """See ledger.protocol."""
         return await self._call("alone", lambda s: s.operate(batch, item, changes, actor=actor, reason=reason))

@@ -61,7 +61,7 @@ def check_items(items: Iterable[ItemLike], *, needs_money: bool, max_amount: Map
     return Checked(tuple(good), any(i.target is not None and i.target != i.id for i in good))
 
 
-def _item(given: ItemLike) -> NewItem:
+def _item(given: Any) -> NewItem:
     if isinstance(given, NewItem):
         return given
     if isinstance(given, tuple) and len(given) == 2:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
-from payonce.core.commands import Command, Intend, Landed
+from payonce.core.commands import BatchCommand, Command, Control, Intend, Landed
 from payonce.core.decide import (
     Doubt,
     GiveUp,
@@ -103,6 +103,7 @@ class Desk:
         worker = self._workers.get(batch)
         if worker is None:
             worker = self.store.join(batch, actor=this_actor(), lease_us=lease_us)
+            self.store.control(batch, Control(BatchCommand.START), actor=this_actor(), worker=worker)
         elif worker.lease_until_us < time.time_ns() // 1000 + lease_us - _MARGIN_US // 2:
             worker = self.store.renew(worker, lease_us=lease_us)
         self._workers[batch] = worker
@@ -265,7 +266,7 @@ class Once:
                 max_amount={},
             ).items
             spec = BatchSpec(self.batch, self.operation, "python", namespace=self.namespace, targets=True)
-            desk.store.amend(spec, new, actor=this_actor())
+            desk.store.amend(spec, new, seal=None, actor=this_actor())
             found = desk.store.item(self.batch, self.item)
             assert found is not None, "an item just added is there"
         if (found.money, found.target) != (self.money, self.target or self.item):

@@ -32,8 +32,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- save_batch --
 -- What changes of a batch.
-UPDATE batches SET items = ?, state = ?, reason = ?, reason_code = ?, hold = ?, limits = ?, started_us = ?,
-  ended_us = ?, sent = ?, lookups = ?, rate_limited = ?, refusals = ?, consecutive = ?, cursor = ?, next_slot_ns = ?,
+UPDATE batches SET spec = ?, seal = ?, items = ?, state = ?, reason = ?, reason_code = ?, hold = ?, limits = ?,
+  started_us = ?, ended_us = ?, sent = ?, lookups = ?, rate_limited = ?, refusals = ?, consecutive = ?, cursor = ?, next_slot_ns = ?,
   slow_until_us = ?, pace_per_ks = ?, control = ?
 WHERE number = ?;
 
