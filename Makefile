@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check lint types imports unit clean help
+.PHONY: demo test check lint types imports unit contract clean help
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -37,6 +37,9 @@ imports: $(STAMP)
 
 unit: $(STAMP)   ## the tests alone
 	$(BIN)/python -m pytest -n 2 -q
+
+contract: $(STAMP) ## each adapter's requests against the providers' OpenAPI files: make contract SPECS=folder
+	PAYONCE_SPECS="$(abspath $(SPECS))" $(BIN)/python -m pytest -q -rs tests/thirdparty/test_contracts.py
 
 clean:           ## remove what was built
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
