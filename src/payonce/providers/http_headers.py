@@ -13,7 +13,7 @@ from payonce.providers.secrets import Vault, is_secret_header, is_secret_setting
 from payonce.providers.settings import HttpTable
 from payonce.providers.settings_values import bad_setting
 from payonce.providers.templates import Names, Template
-from payonce.providers.transport import TransportSettings
+from payonce.providers.transport import IDLE_TIMEOUT_S, UNSURE_IDLE_TIMEOUT_S, TransportSettings
 from payonce.providers.transport_proxy import proxy_for
 
 TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -27,6 +27,8 @@ def base_url(settings: HttpTable, vault: Vault) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise bad_setting(f"{place} is not an address", hint='write it like "https://api.example.com/v1"')
+    if not parts.netloc.isascii():
+        raise bad_setting(f"{place} has letters that host names do not have", hint="write the name in its xn-- form")
     if parts.username is not None:
         raise bad_setting(f"{place} holds a user and password", hint="use basic_auth = {user = ..., password = ...}")
     if parts.scheme == "http" and not is_loopback(parts.hostname) and _has_credentials(settings):
@@ -154,8 +156,14 @@ def transport(
         verify_tls=settings.verify_tls,
         proxy=proxy_for(address, settings.proxy, vault=vault),
         answer_limit=settings.answer_limit,
-        idle_timeout_s=settings.idle_timeout / 1e6,
+        idle_timeout_s=_idle_timeout_s(settings),
     )
+
+
+def _idle_timeout_s(settings: HttpTable) -> float:
+    if settings.idle_timeout is not None:
+        return settings.idle_timeout / 1e6
+    return IDLE_TIMEOUT_S if settings.key or settings.lookup else UNSURE_IDLE_TIMEOUT_S
 
 
 def _query_value(name: str, value: str, vault: Vault) -> str:

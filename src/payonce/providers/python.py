@@ -7,6 +7,7 @@ that the call may have had its effect.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import functools
 import hashlib
 import inspect
@@ -139,7 +140,8 @@ class PythonProvider:
             entered.enter()
             return await function(call)
         assert self._pool is not None, "the provider is not open"
-        work = functools.partial(_in_thread, function, call, entered)
+        # What the caller's context holds (a trace, a tenant) holds in the thread too.
+        work = functools.partial(contextvars.copy_context().run, _in_thread, function, call, entered)
         result = await asyncio.get_running_loop().run_in_executor(self._pool, work)
         return await result if inspect.isawaitable(result) else result
 

@@ -17,6 +17,8 @@ Operation = Callable[["Call"], Outcome | Awaitable[Outcome]]
 LookupResult = Sequence[Execution] | Found | LookupFailed
 Lookup = Callable[["Call"], LookupResult | Awaitable[LookupResult]]
 F = TypeVar("F", bound=Callable[..., Any])
+# What is assumed of a far side that promises keys but not for how long: the shortest published window (Mollie, 1 h).
+SHORTEST_RETENTION_US: Final = 3_600_000_000
 _ATTRIBUTE: Final = "__payonce_operation__"
 
 
@@ -105,10 +107,11 @@ def operation(
     """Marks a function as an operation, and says what its far side promises. Everything is optional; promise nothing
     that the far side does not keep, since payonce sends again exactly where these promises allow it.
 
-    ``key``: it deduplicates on ``call.key``, for ``retention`` at least (needed with ``key``; ``"forever"`` is
-    allowed). ``lookup``: a function that returns all executions on the call's item, complete, ``lag`` after they
-    happened; ``echoes``: they carry ``own_reference`` or ``key``. ``max_execution``: after this long an unanswered
-    call can no longer start (30 s with keys, 60 s without). ``timeout``: how long one call may take.
+    ``key``: it deduplicates on ``call.key``, for ``retention`` at least (an hour if left out, the shortest that a
+    provider publishes; ``"forever"`` is allowed). ``lookup``: a function that returns all executions on the call's
+    item, complete, ``lag`` after they happened; ``echoes``: they carry ``own_reference`` or ``key``.
+    ``max_execution``: after this long an unanswered call can no longer start (30 s with keys, 60 s without).
+    ``timeout``: how long one call may take.
     ``not_executed`` and ``refused``: exceptions that prove that nothing happened, and may or may not be tried again;
     every other exception means that it may have happened. ``account`` and ``mode`` bind a batch to them.
 
@@ -149,7 +152,7 @@ def _retention(*, key: bool, retention: str | None) -> int | None:
             raise bad_setting("retention without key=True promises nothing", hint="add key=True, or take it out")
         return None
     if retention is None:
-        raise bad_setting("key=True needs retention", hint='retention="24h": how long keys are remembered at least')
+        return SHORTEST_RETENTION_US
     return None if retention == "forever" else _duration(retention, "retention")
 
 

@@ -21,6 +21,8 @@ DEFAULT_ANSWER_LIMIT: Final = 8 * 1024 * 1024
 # A server closes idle connections after 5 s or more, most after 60 s; one that closes just as we send costs an item's
 # certainty, so ours are given up well before.
 IDLE_TIMEOUT_S: Final = 4.0
+# The same where nothing can be resolved afterwards: such a call had better have a fresh connection.
+UNSURE_IDLE_TIMEOUT_S: Final = 1.0
 
 
 @dataclass(slots=True)

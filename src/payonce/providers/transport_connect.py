@@ -43,6 +43,11 @@ class Dialer:
             raise
         return protocol
 
+    def give_up(self) -> None:
+        """Nobody waits for an answer of the name server any more."""
+        if self._asking is not None:
+            self._asking.cancel()
+
     async def _addresses(self) -> list[AddressInfo]:
         loop = asyncio.get_running_loop()
         if loop.time() < self._known_until:

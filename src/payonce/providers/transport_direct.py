@@ -63,6 +63,7 @@ class DirectTransport:
         for connection in self._idle:
             connection.discard()
         self._idle.clear()
+        self._dialer.give_up()
         # The event loop tells a connection that it is lost only on its next turn.
         await asyncio.sleep(0)
 
@@ -119,13 +120,17 @@ class DirectTransport:
 
     def _take_idle(self) -> Exchange | None:
         """The connection used last that can be used again; the younger, the less likely the server gave it up."""
-        oldest = self._loop.time() - self._settings.idle_timeout_s
+        now = self._loop.time()
         while self._idle:
             connection = self._idle.pop()
-            if connection.usable and connection.idle_since >= oldest:
+            if self._may_be_used(connection, now):
                 return connection
             connection.discard()
         return None
+
+    def _may_be_used(self, connection: Exchange, now: float) -> bool:
+        idle_s = now - connection.idle_since
+        return connection.usable and idle_s < self._settings.idle_timeout_s and idle_s < connection.server_keeps_s
 
     async def _obtain(self, deadline: float) -> Exchange | Fault:
         """A connection: a new one below the limit, else the next that becomes free. Nothing was sent for a fault."""
@@ -176,7 +181,7 @@ class DirectTransport:
 
     def _release(self, connection: Exchange) -> None:
         """Back to the pool, or away if it cannot be used again."""
-        if not connection.usable:
+        if not connection.usable or connection.server_keeps_s <= 0:
             connection.discard()
             return
         connection.idle_since = self._loop.time()
@@ -187,11 +192,10 @@ class DirectTransport:
 
     def _sweep(self) -> None:
         """Closes what has been idle for long, so that no server has to."""
-        oldest = self._loop.time() - self._settings.idle_timeout_s
-        kept = [connection for connection in self._idle if connection.usable and connection.idle_since > oldest]
-        for connection in self._idle:
-            if connection not in kept:
-                connection.discard()
+        now = self._loop.time()
+        kept = [connection for connection in self._idle if self._may_be_used(connection, now)]
+        for connection in set(self._idle).difference(kept):
+            connection.discard()
         self._idle = kept
         self._sweeper = self._loop.call_later(self._settings.idle_timeout_s / 2, self._sweep) if kept else None
 

@@ -9,6 +9,8 @@ can never be taken for that of another call.
 from __future__ import annotations
 
 import asyncio
+import math
+import re
 from collections.abc import Callable
 from typing import Any, Final, cast
 
@@ -19,6 +21,7 @@ from payonce.providers.transport_errors import fault_of
 
 # No honest answer has more than this before its body.
 _MAX_HEAD: Final = 256 * 1024
+_KEEPS: Final = re.compile(rb"timeout\s*=\s*(\d{1,6})", re.IGNORECASE)
 _TIMEOUT_MESSAGE: Final = "the call's time was over before a whole answer came"
 
 
@@ -38,6 +41,7 @@ class Exchange(asyncio.Protocol):
         "_transport",
         "_waiter",
         "idle_since",
+        "server_keeps_s",
         "usable",
     )
 
@@ -49,6 +53,7 @@ class Exchange(asyncio.Protocol):
         self._parser: Any = httptools.HttpResponseParser(self)
         self.usable = True
         self.idle_since = 0.0
+        self.server_keeps_s = math.inf
         self._fresh()
 
     def _fresh(self) -> None:
@@ -130,6 +135,8 @@ class Exchange(asyncio.Protocol):
         """One header; trailers are left out."""
         if not self._head_done:
             self._headers.append((name, value))
+            if len(name) == 10 and name.lower() == b"keep-alive":
+                self._note_patience(value)
 
     def on_headers_complete(self) -> None:
         """The head is whole; what came with 1xx does not count."""
@@ -157,6 +164,12 @@ class Exchange(asyncio.Protocol):
             if not self._parser.should_keep_alive():
                 self.usable = False
             self._complete()
+
+    def _note_patience(self, value: bytes) -> None:
+        """How long the server says that it keeps an idle connection: a second less is safe to use."""
+        found = _KEEPS.search(value)
+        if found is not None:
+            self.server_keeps_s = max(0, int(found[1]) - 1)
 
     def _complete(self) -> None:
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)

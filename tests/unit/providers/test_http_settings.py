@@ -77,6 +77,15 @@ def test_defaults() -> None:
     assert Bench(without).provider.declaration.key is None
 
 
+def test_connections_are_kept_for_less_time_where_nothing_can_be_resolved() -> None:
+    """A dropped connection then costs an item its certainty."""
+    without = {name: value for name, value in REFUND.items() if name != "key"}
+    assert Bench(REFUND).config.transport.idle_timeout_s == 4.0
+    assert Bench(without).config.transport.idle_timeout_s == 1.0
+    assert Bench({**without, "lookup": LOOKUP}).config.transport.idle_timeout_s == 4.0
+    assert Bench({**without, "idle_timeout": "500ms"}).config.transport.idle_timeout_s == 0.5
+
+
 def test_a_key_in_the_body() -> None:
     """Without a header, through {key}."""
     table = {**with_call(json={"k": "{key}"}), "key": {"retention": "forever", "format": "uuid"}}
@@ -120,6 +129,7 @@ def test_headers_with_placeholders_belong_to_the_item() -> None:
         ({"base_url": "api.example.com"}, "base_url"),
         ({"base_url": "ftp://api.example.com"}, "base_url"),
         ({"base_url": "https://api.example.com?x=1"}, "base_url"),
+        ({"base_url": "https://bücher.example"}, "base_url"),
         ({"headers": {"Host": "x"}}, "Host"),
         ({"headers": {"Bad Name": "x"}}, "Bad Name"),
         ({"headers": {"X": "a\nb"}}, "X"),

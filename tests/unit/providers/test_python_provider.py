@@ -228,13 +228,16 @@ def test_what_a_decorator_promises_is_declared() -> None:
     assert (declaration.key.retention_us, declaration.key.format.name) == (86_400_000_000, "uuid")
     assert declaration.lookup is not None
     assert (declaration.lookup.lag_us, declaration.max_execution_us) == (5_000_000, 30_000_000)
+    hasty = PythonProvider(operation(key=True)(lambda call: None), operation="refund", batch="b").declaration
+    assert hasty.key is not None
+    assert hasty.key.retention_us == 3_600_000_000
     bare = PythonProvider(lambda call: None, operation="refund", batch="b").declaration
     assert (bare.key, bare.lookup, bare.max_execution_us) == (None, None, 60_000_000)
 
 
 @pytest.mark.parametrize(
     "settings",
-    [{"key": True}, {"retention": "24h"}, {"key": True, "retention": "1"}, {"lag": "5"}, {"timeout": "soon"}],
+    [{"retention": "24h"}, {"key": True, "retention": "1"}, {"lag": "5"}, {"timeout": "soon"}],
 )
 def test_promises_that_do_not_fit_together(settings: dict[str, Any]) -> None:
     """Said where the decorator stands."""

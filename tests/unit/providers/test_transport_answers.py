@@ -316,6 +316,27 @@ def test_idle_connections_are_given_up_before_a_server_would(kit: Kit) -> None:
     kit.run(main)
 
 
+def test_a_server_that_says_how_long_it_waits_is_believed() -> None:
+    """``Keep-Alive: timeout=1``: such a connection is not used again, since it may be closing."""
+
+    async def main() -> None:
+        async def impatient(peer: Peer) -> None:
+            while True:
+                await peer.request()
+                await peer.say(answer(headers="Keep-Alive: timeout=1, max=100\r\n"))
+
+        async with RawServer(impatient).running() as server:
+            kit = Kit("direct", "asyncio")
+            transport = kit.transport(f"http://127.0.0.1:{server.port}")
+            await transport.open()
+            for _ in range(2):
+                assert isinstance(await transport.send(CALL, timeout_us=2_000_000, gate=kit.gate), Answer)
+            await transport.close()
+            assert server.connections == 2
+
+    asyncio.run(main())
+
+
 def server_tls() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(TLS / "loopback.crt", TLS / "loopback.key")
