@@ -245,6 +245,18 @@ def test_promises_that_do_not_fit_together(settings: dict[str, Any]) -> None:
         operation(**settings)
 
 
+def test_keys_of_unknown_retention_are_trusted_for_the_shortest_published_time() -> None:
+    """A promise of keys without a time counts for an hour."""
+
+    @operation(key=True)
+    async def refund(call: Call) -> Executed:
+        return Executed("x")
+
+    declaration = PythonProvider(refund, operation="refund", batch="b").declaration
+    assert declaration.key is not None
+    assert declaration.key.retention_us == 3_600_000_000
+
+
 def test_look_ups_of_all_kinds() -> None:
     """Async or plain, a list or Found."""
     one = Execution("re_1", Money("12.50", "USD"), own_reference="r-1")
