@@ -12,8 +12,8 @@ from payonce.intake.report import Report
 
 _FLOAT = IdFault(
     "float_id",
-    "is a number with decimals where an id is wanted; leading zeros and long ids do not survive that, so store and export "
-    "ids as text",
+    "is stored as a number with decimals, which leading zeros and long ids do not survive; store ids as text (in a "
+    "spreadsheet: format the column as Text and enter them again, or save it as CSV)",
 )
 _NO_VALUE = IdFault("missing_id", "is missing; every row needs one")
 

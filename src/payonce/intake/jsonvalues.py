@@ -51,6 +51,14 @@ def decode_all(text: str, count: int) -> list[dict[str, Any]] | None:
         return None
 
 
+def decode_value(text: str | bytes) -> Any:
+    """Any JSON value. Raises BadJson where it holds a number that cannot be kept, or is no JSON."""
+    try:
+        return _DECODER.decode(text)
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        raise BadJson("bad_json", f"a JSON value cannot be read: {error}") from None
+
+
 def decode_one(line: str) -> dict[str, Any]:
     """One line. Raises BadJson with what is wrong with it."""
     try:

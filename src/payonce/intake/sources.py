@@ -12,6 +12,8 @@ from payonce.intake.settings import InputSettings, Query
 
 _TEXT = (".csv", ".tsv", ".tab", ".txt")
 _JSON = (".jsonl", ".ndjson")
+_WORKBOOK = (".xlsx", ".xlsm")
+_PARQUET = (".parquet", ".pq")
 
 
 class Source(Protocol):
@@ -36,7 +38,9 @@ def open_source(settings: InputSettings, report: Report, *, base_dir: Path) -> S
     """The reader for an input. Raises Fatal where there is none for its kind, or the file cannot be opened."""
     source = settings.source
     if isinstance(source, Query):
-        raise Fatal(report.make("unknown_format", "queries are not read here"))
+        from payonce.intake.query import QueryRows
+
+        return QueryRows(source, settings, report, base_dir=base_dir)
     path = base_dir / source
     ending = path.suffix.lower()
     if ending in _TEXT:
@@ -47,6 +51,14 @@ def open_source(settings: InputSettings, report: Report, *, base_dir: Path) -> S
         from payonce.intake.jsonlines import JsonLines
 
         return JsonLines(path, settings, report)
+    if ending in _WORKBOOK:
+        from payonce.intake.workbook import Workbook
+
+        return Workbook(path, settings, report)
+    if ending in _PARQUET:
+        from payonce.intake.parquet import Parquet
+
+        return Parquet(path, settings, report)
     raise Fatal(
         report.make(
             "unknown_format",

@@ -1,0 +1,116 @@
+"""Parquet files, read by DuckDB. Columns of floats are refused as ids and as money before any row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from payonce.core.errors import Problem
+from payonce.intake.block import Block
+from payonce.intake.rawtext import RawFile
+from payonce.intake.report import Fatal, Report
+from payonce.intake.settings import InputSettings
+from payonce.intake.typedrows import ROWS, TypedRows
+
+_FLOATS: Final = ("FLOAT", "DOUBLE", "REAL")
+_MEMORY: Final = "200MB"
+
+
+class Parquet:
+    """One reading of a Parquet file. A row's line is its number, from 1."""
+
+    def __init__(self, path: Path, settings: InputSettings, report: Report) -> None:
+        self._path = path
+        self._settings = settings
+        self._report = report
+        self._raw = RawFile(path, report)
+        self._rows: TypedRows | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns, in the file's order."""
+        return self._rows.columns if self._rows else ()
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the file's bytes."""
+        return self._raw.digest
+
+    def blocks(self) -> Iterator[Block]:
+        """All sound rows. Raises Fatal where the file cannot be read or its types do not fit."""
+        import duckdb
+
+        for _ in self._raw.chunks(1 << 20):
+            pass
+        before = self._path.stat()
+        # A name of our own: in the real one, characters such as * would stand for other files.
+        with TemporaryDirectory(prefix="payonce-") as folder, duck(folder) as database:
+            link = Path(folder) / "input.parquet"
+            link.symlink_to(self._path.resolve())
+            try:
+                found = database.execute("SELECT * FROM read_parquet(?)", [str(link)])
+                yield from self._all(found)
+            except duckdb.Error as error:
+                raise Fatal(
+                    self._report.make("unreadable", f"the Parquet file cannot be read: {first_line(error)}")
+                ) from None
+        after = self._path.stat()
+        if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+            raise Fatal(self._report.make("input_changed", "the file was changed while it was read; start again"))
+
+    def _all(self, found: Any) -> Iterator[Block]:
+        described = [(str(column[0]), str(column[1])) for column in found.description]
+        self._rows = TypedRows([name for name, _ in described], self._settings, self._report, line=None)
+        refuse_floats(described, self._settings, self._report)
+        line = 1
+        while batch := found.fetchmany(ROWS):
+            block = self._rows.block(batch, range(line, line + len(batch)))
+            line += len(batch)
+            if block is not None:
+                yield block
+
+
+def duck(folder: str) -> Any:
+    """A DuckDB in memory that loads no extensions and spills, if it has to, into a folder of ours."""
+    import duckdb
+
+    return duckdb.connect(
+        ":memory:",
+        config={
+            "memory_limit": _MEMORY,
+            "threads": 2,
+            "temp_directory": folder,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        },
+    )
+
+
+def refuse_floats(described: Sequence[tuple[str, str]], settings: InputSettings, report: Report) -> None:
+    """Raises Fatal where an id, a target or an amount is stored as a float. ``described``: names and types."""
+    types = dict(described)
+    problems: list[Problem] = []
+    for role, column in settings.item.roles().items():
+        kind = types.get(column, "")
+        if not kind.startswith(_FLOATS) or role == "currency":
+            continue
+        money = role.startswith("amount")
+        why = (
+            "a binary float is no exact amount; store amounts as decimals, text or whole minor units"
+            if money
+            else "leading zeros and long ids do not survive a float; store ids as text"
+        )
+        problems.append(
+            report.make(
+                "float_money" if money else "float_id", f"column {column!r} holds floats ({kind}); {why}", column=column
+            )
+        )
+    if problems:
+        raise Fatal(*problems)
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text."""
+    return str(error).strip().split("\n", 1)[0]
