@@ -65,7 +65,7 @@ def test_text_errors_name_place_and_next_step(desk: Desk) -> None:
     said = desk("plan", "batch.toml")
     assert said.code == 2
     assert said.out == ""
-    assert "batch.toml:15 limits.rate" in said.err
+    assert "batch.toml, line 15: limits.rate" in said.err
     assert "next:" in said.err
 
 

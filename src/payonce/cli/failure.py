@@ -77,6 +77,8 @@ def _show(screen: Screen, *, message: str, code: str, hint: str, problems: Seque
         screen.document({"error": {"code": code, "message": message, "hint": hint, "problems": as_json(problems)}})
         return
     screen.error(message)
+    if len(problems) == 1 and problems[0].message in message:
+        problems = ()
     for problem in problems[:_MOST_PROBLEMS]:
         screen.complaint(place(problem), problem.message)
     if len(problems) > _MOST_PROBLEMS:

@@ -30,6 +30,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "status": ("payonce.cli.look:status", "Counts per state, money, rate and time left."),
         "items": ("payonce.cli.look:items", "The items of a batch, one a line."),
         "show": ("payonce.cli.look:show", "One item's whole history."),
+        "settle": ("payonce.cli.settle:settle", "Record what webhooks say about the money."),
         "results": ("payonce.cli.results:results", "What the calls returned, in input order."),
     },
     "Steer": {
@@ -38,6 +39,13 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "cancel": ("payonce.cli.steer:cancel", "Never send what is still planned."),
         "retry": ("payonce.cli.decide:retry", "Put refused or skipped items back to planned."),
         "resolve": ("payonce.cli.decide:resolve", "Say what became of an unknown item."),
+    },
+    "Prove": {
+        "reconcile": ("payonce.cli.reconcile:reconcile", "Compare a batch with the provider's statement."),
+        "findings": ("payonce.cli.reconcile_findings:findings", "Findings of a batch, and what became of them."),
+        "audit": ("payonce.cli.audit:audit", "Find duplicates of a run that had no ledger."),
+        "reverse": ("payonce.cli.reverse:reverse", "Write the batch that undoes the extras."),
+        "adopt": ("payonce.cli.adopt:adopt", "Take executions found elsewhere into the ledger."),
     },
     "Set up": {
         "providers": ("payonce.cli.setup:providers", "What each adapter promises about its provider."),

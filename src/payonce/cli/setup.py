@@ -48,12 +48,17 @@ def providers(common: Common, kind: str | None) -> None:
 
 
 def _declaration(screen: Screen, declared: dict[str, Any]) -> None:
-    screen.line(declared["kind"], style={"bold": True})
+    operation = "" if declared["operation"] == "any" else f": {declared['operation']}"
+    screen.line(f"{declared['kind']}{operation}", style={"bold": True})
     for name, value in declared.items():
-        if name == "kind" or value in (None, "", [], {}):
+        if name in ("kind", "operation") or value in (None, "", [], {}):
             continue
         if isinstance(value, list):
             for number, entry in enumerate(value):
                 screen.line(f"  {name if number == 0 else '':<14} {entry}")
         else:
-            screen.line(f"  {name:<14} {value}")
+            screen.line(f"  {name:<14} {_word(value)}")
+
+
+def _word(value: Any) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)

@@ -41,7 +41,7 @@ class Faults:
         place = f"{table}.{key}" if key else table
         line = line_of(self._text, table=table, key=key)
         shown = None if value is None else str(value)
-        self._found.append(Problem(self._file, line, place, shown, code, f"{place}: {message}"))
+        self._found.append(Problem(self._file, line, place, shown, code, message))
 
     def raise_if_any(self) -> None:
         """Raises BatchFileError with everything found, in the order of the file's lines."""
@@ -52,7 +52,7 @@ class Faults:
         where = f"{self._file}, line {first.line}" if first.line else self._file
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise BatchFileError(
-            f"{where}: {first.message}{more}",
+            f"{where}: {first.column}: {first.message}{more}",
             problems=found,
             hint="every setting is described in docs/reference/batch-file.md",
         )

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from payonce.core.model import Declaration, KeyDeclaration, LookupDeclaration
 from payonce.providers import registry
 from payonce.service.durations import duration_text
 
+# Kinds that promise nothing by themselves: what holds for a batch is said by its own settings.
+_OPEN: Final = ("http", "python")
+
 
 def declarations(kind: str | None = None) -> list[dict[str, Any]]:
-    """The declarations of all kinds, or of one. Raises ConfigError where there is no such kind."""
-    kinds = [kind] if kind else list(registry.KINDS)
+    """The declarations of all kinds, or of one; one an operation where they differ.
+
+    Raises ConfigError where there is no such kind.
+    """
+    kinds = [kind] if kind is not None else list(registry.KINDS)
     return [
         declaration_json(declared, summary=registry.KINDS[name].summary)
         for name in kinds
@@ -38,10 +44,16 @@ def declaration_json(declared: Declaration, *, summary: str) -> dict[str, Any]:
         "reverse": declared.reverse or None,
         "rate": declared.rate or None,
         "identity": declared.identity or None,
-        "guarantee": declared.guarantee,
+        "guarantee": _guarantee(declared),
         "notes": list(declared.notes),
         "sources": list(declared.sources),
     }
+
+
+def _guarantee(declared: Declaration) -> str:
+    if declared.kind in _OPEN and declared.key is None and declared.lookup is None:
+        return "as the batch file promises: payonce plan says in one sentence what a crash leaves to you"
+    return declared.guarantee
 
 
 def _key(key: KeyDeclaration | None) -> str | None:

@@ -243,7 +243,7 @@ def _with_input(report: PlanReport, intake: Intake) -> PlanReport:
         ignored=ignored,
         ignored_count=len(intake.ignored),
         duplicates=sum("duplicate" in row.why for row in intake.ignored),
-        problems=tuple(islice(intake.problems, _MOST_TOLD)),
+        problems=tuple(sorted(islice(intake.problems, _MOST_TOLD), key=lambda problem: problem.line or 0)),
         problem_count=len(intake.problems),
         warnings=(*report.warnings, *notes),
     )

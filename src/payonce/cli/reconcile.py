@@ -1,0 +1,165 @@
+"""The command that compares a batch with the provider's statement, and shows what was found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from payonce.cli.common import Common, command
+from payonce.cli.screen import Screen
+from payonce.core.errors import UsageError
+from payonce.service.opening import named, opened
+
+if TYPE_CHECKING:
+    from payonce.reconcile.report import Report
+
+_MOST_SHOWN = 30
+_PATH = click.Path(path_type=Path)
+
+
+@command("reconcile")
+@click.argument("batch")
+@click.option(
+    "--statement", "files", multiple=True, type=_PATH, metavar="FILE", help="The provider's report; may be repeated."
+)
+@click.option("--from-provider", is_flag=True, help="Ask the provider's look-up, item by item, instead of a file.")
+@click.option("--from", "start", metavar="TIME", help="The statement's period begins here (ISO 8601).")
+@click.option("--to", "end", metavar="TIME", help="And ends here; a day means to its end.")
+@click.option("--map", "mapping", type=_PATH, metavar="FILE.toml", help="A [statement] table for this file's columns.")
+@click.option("--apply", "write", is_flag=True, help="Write what the statement proves about items into the ledger.")
+@click.option("--csv", "folder", type=_PATH, metavar="DIR", help="Findings as CSV files, one for each class.")
+@click.option("--html", "page", type=_PATH, metavar="FILE", help="The report as one page to file.")
+@click.pass_obj
+def reconcile(common: Common, batch: str, **given: Any) -> int:
+    """Compare BATCH (an id or a batch file) with the provider's statement, entry by entry, to the minor unit.
+
+    Exit 0 where nothing was found, 1 where something was, 2 where the statement cannot be used.
+    """
+    from payonce.ledger.actors import this_actor
+    from payonce.service import reconciling
+
+    screen = Screen(common)
+    where = named(batch, common.ledger)
+    if bool(given["files"]) == bool(given["from_provider"]):
+        raise UsageError(
+            "name a statement, or ask the provider",
+            code="usage",
+            hint="--statement FILE, or --from-provider with a batch file",
+        )
+    asked = reconciling.Asked(
+        where.batch, tuple(given["files"]), mapping_of(given["mapping"]), time_us(given["start"], end=False),
+        time_us(given["end"], end=True), given["write"],
+    )  # fmt: skip
+    with opened(where.url) as ledger:
+        if given["from_provider"]:
+            from payonce.service.reconciling_provider import reconcile_provider
+
+            report = reconcile_provider(ledger, Path(batch), asked, actor=this_actor())
+        else:
+            report = reconciling.reconcile_files(ledger, asked, actor=this_actor())
+    _files(screen, report, folder=given["folder"], page=given["page"])
+    show(screen, report)
+    return 1 if report.found else 0
+
+
+def mapping_of(path: Path | None) -> dict[str, Any] | None:
+    """The [statement] table of a TOML file (a batch file will do); the whole file where it has no such table."""
+    if path is None:
+        return None
+    from payonce.service.tomltext import read_toml
+
+    raw, _ = read_toml(path, what="map file")
+    table = raw.get("statement", raw)
+    if not isinstance(table, dict) or not table:
+        raise UsageError(f"{path} has no [statement] table", code="usage", hint="see docs/reference/statements.md")
+    return table
+
+
+def time_us(text: str | None, *, end: bool) -> int | None:
+    """A time of an option in microseconds; a day as the end of a period means to the end of that day."""
+    if text is None:
+        return None
+    from payonce.reconcile.times import TimeFault, read_times
+
+    try:
+        moment = read_times([text])[0]
+    except TimeFault as fault:
+        raise UsageError(
+            f"{text!r} is no time", code="usage", hint="write 2026-11-30 or 2026-11-30T08:00:00Z"
+        ) from fault
+    if moment is None:
+        return None
+    return moment.end_us if end and moment.resolution_us > 60_000_000 else moment.at_us
+
+
+def _files(screen: Screen, report: Report, *, folder: Path | None, page: Path | None) -> None:
+    if folder is not None:
+        from payonce.reconcile.report_csv import write_csv
+
+        written = write_csv(report, folder)
+        screen.note(f"{len(written)} CSV files in {folder}")
+    if page is not None:
+        from payonce.reconcile import report_html
+
+        try:
+            page.write_text(report_html.page(report), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {page}: {error.strerror}", code="file_unwritable", hint="name another file"
+            ) from error
+        screen.note(f"the report is in {page}")
+
+
+def show(screen: Screen, report: Report) -> None:
+    """The report for people, or as JSON."""
+    from payonce.reconcile.report import document
+
+    found = document(report)
+    if screen.common.json:
+        screen.document(found)
+        return
+    statement = found["statement"]
+    screen.line(f"{report.batch} against {statement['report']}: {', '.join(statement['files'])}")
+    screen.line(f"{statement['rows']} rows read, {statement['rows_used']} used, {statement['rows_ignored']} ignored; "
+                f"period {statement['from'] or '?'} to {statement['to'] or '?'}")  # fmt: skip
+    screen.line()
+    rows = [
+        [c, b["ledger"], b["explained"], b["statement"], b["not_covered"]] for c, b in found["balance"].items() if c
+    ]
+    if rows:
+        screen.table(["CURRENCY", "LEDGER", "+ FINDINGS", "= STATEMENT", "NOT COVERED"], rows, right=[1, 2, 3, 4])
+        screen.line()
+    screen.table(
+        ["CLASS", "NUMBER"], [[kind, str(count)] for kind, count in found["classes"].items() if count], right=[1]
+    )
+    _show_findings(screen, found["discrepancies"])
+    _show_proofs(screen, found)
+
+
+def _show_findings(screen: Screen, found: list[dict[str, Any]]) -> None:
+    if not found:
+        screen.line("nothing found", style={"fg": "green"})
+        return
+    screen.line()
+    rows = [
+        [f["class"], f["item"] or "-", f["reference"] or "-", f["ledger_amount"] or f["expected"] or "-",
+         f["statement_amount"] or f["found"] or "-", f["statement_currency"] or f["currency"] or "", f["note"]]
+        for f in found[:_MOST_SHOWN]
+    ]  # fmt: skip
+    screen.table(["CLASS", "ITEM", "REFERENCE", "LEDGER", "STATEMENT", "", "WHAT"], rows, right=[3, 4])
+    if len(found) > _MOST_SHOWN:
+        screen.line(f"and {len(found) - _MOST_SHOWN} more: --json, --csv DIR or --html FILE has them all")
+
+
+def _show_proofs(screen: Screen, found: dict[str, Any]) -> None:
+    for change in found["applied"]:
+        screen.line(f"{change['item']}: proven {change['proves'].replace('_', ' ')}; written to the ledger")
+    for change in found["not_applied"]:
+        screen.warn(f"{change['item']}: {change['why']}")
+    open_proofs = [p for p in found["proofs"] if p["proves"] != "returned"] if not found["applied"] else []
+    if open_proofs:
+        screen.note(f"the statement decides {len(open_proofs)} items that the ledger does not know: --apply writes it")
+    if found["undecided"]:
+        screen.note(f"{len(found['undecided'])} items without a known outcome are not decided by this statement")
