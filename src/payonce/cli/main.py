@@ -26,6 +26,11 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "plan": ("payonce.cli.plan:plan", "Read, validate and seal a batch; sends nothing."),
         "run": ("payonce.cli.run:run", "Run or resume a batch; the only command a crash needs."),
     },
+    "Short ways": {
+        "refund": ("payonce.cli.shortcut:refund", "Refund what a file lists; writes the batch file it used."),
+        "payout": ("payonce.cli.shortcut:payout", "Pay out what a file lists; writes the batch file it used."),
+        "invoice": ("payonce.cli.shortcut:invoice", "Invoice what a file lists; writes the batch file it used."),
+    },
     "Look": {
         "status": ("payonce.cli.look:status", "Counts per state, money, rate and time left."),
         "items": ("payonce.cli.look:items", "The items of a batch, one a line."),

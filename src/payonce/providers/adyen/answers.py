@@ -25,7 +25,7 @@ REFUSED: Final[dict[str, str]] = {
     "167": "there is no such payment",
     "702": "Adyen cannot read the request",
 }
-_TRANSFERS: Final[dict[str, Settlement]] = {
+TRANSFER_STATUS: Final[dict[str, Settlement]] = {
     "booked": Settlement.SUCCEEDED,
     "refused": Settlement.FAILED,
     "failed": Settlement.FAILED,
@@ -93,7 +93,7 @@ def _transfer(tree: Mapping[str, Any], item: Item, account: str) -> Outcome:
     instrument = word(mapping(tree.get("counterparty")).get("transferInstrumentId"))
     agrees("the transfer instrument", instrument, asked=item.target, reference=reference)
     status = word(tree.get("status")) or ""
-    settled = _TRANSFERS.get(status, Settlement.PENDING)
+    settled = TRANSFER_STATUS.get(status, Settlement.PENDING)
     if settled is Settlement.FAILED:
         return Refused(f"transfer_{status}", f"Adyen took {reference} and says that it is {status}")
     amount = mapping(tree.get("amount"))
