@@ -32,7 +32,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--csv", "folder", type=_PATH, metavar="DIR", help="Findings as CSV files, one for each class.")
 @click.option("--html", "page", type=_PATH, metavar="FILE", help="The report as one page to file.")
 @click.pass_obj
-def reconcile(common: Common, batch: str, **given: Any) -> int:
+def reconcile(common: Common, /, batch: str, **given: Any) -> int:
     """Compare BATCH (an id or a batch file) with the provider's statement, entry by entry, to the minor unit.
 
     Exit 0 where nothing was found, 1 where something was, 2 where the statement cannot be used.

@@ -61,6 +61,7 @@ class LedgerLine:
     earliest_us: int | None = None
     latest_us: int | None = None
     settled_us: int = 0
+    generation: int = 0
 
     @property
     def committed(self) -> bool:
