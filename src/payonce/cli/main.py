@@ -35,6 +35,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "status": ("payonce.cli.look:status", "Counts per state, money, rate and time left."),
         "items": ("payonce.cli.look:items", "The items of a batch, one a line."),
         "show": ("payonce.cli.look:show", "One item's whole history."),
+        "statement": ("payonce.cli.statement:statement", "Fetch the provider's own account of what it did."),
         "settle": ("payonce.cli.settle:settle", "Record what webhooks say about the money."),
         "results": ("payonce.cli.results:results", "What the calls returned, in input order."),
     },

@@ -134,9 +134,9 @@ class PayPalProvider(OfficialAdapter):
         except NoAnswer as error:
             if error.status == 404:
                 return Preflight(False, "no_such_target", f"there is no capture {item.target} in this environment")
-            return Preflight(True, "not_checked", error.failed.message)
+            return Preflight(False, "not_checked", error.failed.message)
         except (Refusal, Unreadable) as error:
-            return Preflight(True, "not_checked", str(error) or _REFUSED)
+            return Preflight(False, "not_checked", str(error) or _REFUSED)
 
 
 def _judge(tree: dict[str, Any], item: Item) -> Preflight:

@@ -51,14 +51,20 @@ class StripeLookup:
         return sorted(found, key=lambda one: one.at_us or 0)
 
     async def pages(
-        self, request: Callable[[str | None], Request], *, deadline_us: int, limit: int = MAX_PAGES
+        self,
+        request: Callable[[str | None], Request],
+        *,
+        deadline_us: int,
+        page_timeout_us: int | None = None,
+        limit: int = MAX_PAGES,
     ) -> list[Mapping[str, Any]]:
         """Every entry of a list, newest first. Raises NoAnswer where it did not end, or an entry came twice."""
         seen: dict[str, Mapping[str, Any]] = {}
         after: str | None = None
         for _ in range(limit):
             left_us = deadline_us - time.monotonic_ns() // 1000
-            tree = await self._read(request(after), timeout_us=max(left_us, 1))
+            timeout_us = max(min(left_us, page_timeout_us or left_us), 1)
+            tree = await self._read(request(after), timeout_us=timeout_us)
             page = entries(tree.get("data"))
             for entry in page:
                 after = ident(entry)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from payonce.core.errors import ConfigError
@@ -15,6 +16,7 @@ from payonce.providers.stripe.calls import StripeCalls
 from payonce.providers.stripe.confirm import confirmed
 from payonce.providers.stripe.lookup import StripeLookup
 from payonce.providers.stripe.preflight import judge_charge
+from payonce.providers.stripe.statement import Kind, StripeStatement
 
 
 class StripeProvider(OfficialAdapter):
@@ -78,6 +80,11 @@ class StripeProvider(OfficialAdapter):
         """See protocol.Provider."""
         return await self.lists.run(item, step=self.declaration.steps[step], timeout_us=timeout_us)
 
+    async def statement(self, kind: Kind, *, from_us: int | None, to_us: int | None) -> list[Mapping[str, Any]]:
+        """What Stripe says it did in a period; see statement.py."""
+        lists = StripeStatement(self._calls, self.lists, page_timeout_us=self.declaration.timeout_us)
+        return await lists.rows(kind, from_us=from_us, to_us=to_us)
+
     async def preflight(self, item: Item, *, timeout_us: int) -> Preflight | None:
         """A refund's charge, as it is now; None for other operations."""
         if self.operation != "refund":
@@ -88,9 +95,9 @@ class StripeProvider(OfficialAdapter):
         except NoAnswer as error:
             if error.status == 404:
                 return Preflight(False, "no_such_target", f"there is no {item.target} in this account and mode")
-            return Preflight(True, "not_checked", error.failed.message)
+            return Preflight(False, "not_checked", error.failed.message)
         except Unreadable as error:
-            return Preflight(True, "not_checked", str(error))
+            return Preflight(False, "not_checked", str(error))
 
     def _target(self, item: Item) -> Request:
         if item.target.startswith("pi_"):
