@@ -1,7 +1,7 @@
 """Input files and queries to validated items, or a list of everything that is wrong with them. Sends nothing."""
 
-from payonce.intake.compare import Changed, Difference, compare
-from payonce.intake.read import read, source_digest, source_name
+from payonce.intake.difference import Changed, Difference, compare
+from payonce.intake.inputs import read, source_digest, source_name
 from payonce.intake.report import Counts, Ignored, Log, Note
 from payonce.intake.result import Intake
 from payonce.intake.settings import Expect, FileFormat, InputSettings, ItemColumns, OnDuplicate, Query
