@@ -10,8 +10,10 @@ from payonce.ledger import sqlite_open
 from payonce.ledger.actors import is_alive as process_is_alive
 from payonce.ledger.actors import wall_clock
 from payonce.ledger.sqlite import SqliteLedger
+from payonce.ledger.sqlite_trail import SqliteTrail
 from payonce.ledger.store import Clock, IsAlive
 from payonce.ledger.store_reads import StoreLedger
+from payonce.ledger.trail_port import TrailReads
 
 
 def connect(
@@ -29,20 +31,26 @@ def connect(
     Raises UsageError for an address it does not understand, LedgerError where there is no ledger or it cannot be used,
     LedgerPlaceError where it is not what or where it was. An existing file is never made new, even if it is empty.
     """
-    path = _path(url)
+    path = path_of(url)
     if create and not read_only and not path.exists():
         sqlite_open.create(path)
     return SqliteLedger(path, clock=clock, is_alive=is_alive, read_only=read_only, marks=marks)
+
+
+def connect_trail(url: str) -> TrailReads:
+    """The trail of an existing ledger, read-only, also of one that is refused for writing. Raises LedgerError."""
+    return SqliteTrail(path_of(url))
 
 
 def accept_place(url: str, *, actor: Actor, reason: str, clock: Clock = wall_clock, marks: Path | None = None) -> None:
     """A person says that a restored or copied ledger may go on where it is: recorded as an event, with the reason."""
     if not reason.strip():
         raise UsageError("accepting a ledger needs a reason", code="no_reason", hint="say why: --reason TEXT")
-    SqliteLedger(_path(url), clock=clock, marks=marks, accept=(actor, reason)).close()
+    SqliteLedger(path_of(url), clock=clock, marks=marks, accept=(actor, reason)).close()
 
 
-def _path(url: str) -> Path:
+def path_of(url: str) -> Path:
+    """The file of a ledger that is a file. Raises UsageError for any other address."""
     scheme, colon, rest = url.partition(":")
     if not colon or scheme != "sqlite":
         raise UsageError(

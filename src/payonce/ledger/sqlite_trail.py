@@ -83,6 +83,11 @@ class SqliteTrail:
         """See ledger.trail_port."""
         return [to_batch(row) for row in self._all("batches")]
 
+    def number_of(self, number: int, item: str) -> int | None:
+        """See ledger.trail_port."""
+        found = self._all("number_of", item, number)
+        return int(found[0][0]) if found else None
+
     def tallies(self, number: int) -> Tallies:
         """See ledger.trail_port."""
         return to_tallies(self._all("tallies", number))

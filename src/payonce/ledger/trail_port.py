@@ -86,6 +86,10 @@ class TrailReads(Protocol):
         """All batches, in the order they were sealed."""
         ...
 
+    def number_of(self, number: int, item: str) -> int | None:
+        """An item's number by its id, compared exactly."""
+        ...
+
     def tallies(self, number: int) -> Tallies:
         """A batch's stored tallies."""
         ...

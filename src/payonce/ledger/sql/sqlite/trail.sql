@@ -37,6 +37,10 @@ SELECT number, id, targets, spec, seal, items, created_us, first_seq, state, rea
   pace_per_ks, control
 FROM batches ORDER BY number;
 
+-- number_of --
+-- An item's number by its id.
+SELECT place & 4294967295 FROM items WHERE id = ? AND batch = ?;
+
 -- tallies --
 -- A batch's tallies.
 SELECT state, currency, items, minor FROM tallies WHERE batch = ?;
