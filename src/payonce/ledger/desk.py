@@ -1,12 +1,13 @@
-"""One batch inside one transaction: rows are laid out here, changed by the rules, and written back together.
+"""One batch inside a transaction: rows are laid out here, changed by the rules, and written back together.
 
-A desk belongs to one transaction and is thrown away with it; what it holds is never reused in another.
+A desk serves one transaction after the other as long as the store can tell that nobody else has written in between,
+so that an item handed out, intended and committed is read once. It is thrown away whenever a transaction fails.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from payonce.core.states import ItemState
 from payonce.ledger.log import Log
@@ -14,6 +15,9 @@ from payonce.ledger.rows import BatchRow, FindingRow, ItemRow, OpenRow, OutputRo
 from payonce.ledger.tables import Tables
 
 Share = tuple[ItemState, str, int]
+# Rows worth keeping on the desk: more will happen to these soon.
+_STAYS: Final = frozenset({ItemState.PLANNED, ItemState.PENDING})
+_ROOM: Final = 20_000
 
 
 def share(row: ItemRow, held: OpenRow | None) -> Share:
@@ -26,15 +30,16 @@ def share(row: ItemRow, held: OpenRow | None) -> Share:
 
 
 class Desk:
-    """The rows of one batch that a transaction works on.
+    """The rows of one batch that transactions work on.
 
     ``rows``, ``opens`` and ``holders`` hold what was loaded; ``open_up``, ``close`` and ``shift`` keep them, the
     tallies and what has to be written in step.
     """
 
-    def __init__(self, batch: BatchRow, *, tables: Tables, log: Log) -> None:
+    log: Log  # of the present transaction
+
+    def __init__(self, batch: BatchRow, *, tables: Tables) -> None:
         self.batch = batch
-        self.log = log
         self.tallies = tables.tallies(batch.number)
         self.rows: dict[int, ItemRow] = {}
         self.opens: dict[int, OpenRow] = {}
@@ -42,6 +47,7 @@ class Desk:
         self._limits: tuple[str, Mapping[str, Any]] | None = None
         self._tables = tables
         self._changed_tallies: set[tuple[ItemState, str]] = set()
+        self._begun: dict[int, ItemRow] = {}
         self._touched: dict[int, ItemRow] = {}
         self._opened: dict[int, OpenRow] = {}
         self._changed: dict[int, OpenRow] = {}
@@ -100,9 +106,15 @@ class Desk:
         if self.batch.targets:
             self.holders[row.target] = None
 
-    def shift(self, row: ItemRow, before: Share) -> None:
-        """An item was changed: its old share of the tallies goes, its new one comes, and it will be written."""
-        self._touched[row.n] = row
+    def shift(self, row: ItemRow, before: Share, *, begun: bool = False) -> None:
+        """An item was changed: its old share of the tallies goes, its new one comes, and it will be written.
+
+        ``begun``: by an intent, which changes few of its columns."""
+        if not begun:
+            self._begun.pop(row.n, None)
+            self._touched[row.n] = row
+        elif row.n not in self._touched:
+            self._begun[row.n] = row
         after = share(row, self.opens.get(row.n))
         if after == before:
             return
@@ -139,11 +151,12 @@ class Desk:
 
     def flush(self) -> None:
         """Writes items and intents, so that queries inside this transaction see them; rows stay laid out."""
-        if not (self._touched or self._changed or self._outputs or self._findings):
+        if not (self._begun or self._touched or self._changed or self._outputs or self._findings):
             return
         self._tables.save(
             self.batch.number,
             Saved(
+                begun=list(self._begun.values()),
                 items=list(self._touched.values()),
                 opened=list(self._opened.values()),
                 changed=list(self._changed.values()),
@@ -152,7 +165,10 @@ class Desk:
                 findings=self._findings,
             ),
         )
-        self._touched, self._opened, self._changed, self._closed = {}, {}, {}, set()
+        for n, row in self._touched.items():
+            if row.state not in _STAYS:
+                self.rows.pop(n, None)
+        self._begun, self._touched, self._opened, self._changed, self._closed = {}, {}, {}, {}, set()
         self._outputs, self._findings = [], []
 
     def finish(self) -> None:
@@ -161,4 +177,7 @@ class Desk:
         if self._changed_tallies:
             changed = {key: self.tallies[key] for key in self._changed_tallies}
             self._tables.save_tallies(self.batch.number, changed)
+            self._changed_tallies = set()
         self._tables.save_batch(self.batch)
+        if len(self.rows) > _ROOM or len(self.holders) > _ROOM:
+            self.rows, self.opens, self.holders = {}, {}, {}

@@ -135,7 +135,7 @@ def _emit(desk: Desk, row: ItemRow, change: Change, attempt: tuple[int, int], st
         body["message"] = change.message
     if change.reference is not None:
         body["reference"] = change.reference
-    if change.settlement is not None:
+    if change.settlement is not None and (change.settlement is not Settlement.NONE or change.event is _E.SETTLE):
         body["settlement"] = change.settlement.value
     if change.event is _E.COMMIT:
         _amounts(body, row)

@@ -66,6 +66,10 @@ class MemoryTables:
         self._before = (self._head, len(self._events), len(self._findings))
         return self._head.copy()
 
+    def unchanged(self) -> bool:
+        """See ledger.tables. There is nobody else."""
+        return True
+
     def append(self, log: Log) -> None:
         """See ledger.tables."""
         self._events += [Event(e.seq, self._batch_id(e.batch), e.n, e.body) for e in log.entries]
@@ -110,7 +114,7 @@ class MemoryTables:
 
     def add_items(self, number: int, rows: Iterable[ItemRow]) -> None:
         """See ledger.tables."""
-        ids: set[str] = set()
+        ids = {row.id for row in self._items[number].values()}
         for row in rows:
             if row.id in ids:
                 raise duplicate_item(row.id)
@@ -173,7 +177,7 @@ class MemoryTables:
 
     def save(self, number: int, saved: Saved) -> None:
         """See ledger.tables."""
-        for item in saved.items:
+        for item in saved.begun + saved.items:
             self._put(self._items[number], item.n, copy(item))
         for n in saved.closed:
             self._drop(self._opens[number], n)

@@ -142,6 +142,17 @@ class OutputRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PayloadRow:
+    """What is kept of a payload by policy; ``seq`` is the event that holds its digest."""
+
+    seq: int
+    kind: str
+    n: int
+    digest: bytes
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One event about to be appended: sequence, batch and item number (for the indexes), canonical bytes, mark."""
 
@@ -282,11 +293,16 @@ def signature(actor: Actor) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Saved:
-    """What a flush hands to a store: rows to write, intents to open, change and close, and what hangs on them."""
+    """What a flush hands to a store: rows to write, intents to open, change and close, and what hangs on them.
 
+    Of ``begun`` items only state, attempts, code, message and time have changed: an intent, the most frequent write.
+    """
+
+    begun: list[ItemRow] = field(default_factory=list)
     items: list[ItemRow] = field(default_factory=list)
     opened: list[OpenRow] = field(default_factory=list)
     changed: list[OpenRow] = field(default_factory=list)
     closed: list[int] = field(default_factory=list)
     outputs: list[OutputRow] = field(default_factory=list)
     findings: list[FindingRow] = field(default_factory=list)
+    payloads: list[PayloadRow] = field(default_factory=list)

@@ -1,6 +1,6 @@
 """The writing side of a SQLite ledger: one connection, explicit transactions, set-based statements.
 
-Nothing is cached between transactions: another process may have written. Every statement is in sql/sqlite/write.sql.
+Nothing read is trusted in a later transaction unless SQLite says that nobody else has written since. Every statement is in sql/sqlite/write.sql.
 """
 
 from __future__ import annotations
@@ -60,16 +60,27 @@ class SqliteTables:
         self._sql = queries("sqlite", "write")
         self._guard = guard
         self._after = after
-        self._head = Head()
+        self._head: Head | None = None
+        self._version = -1
+        self._unchanged = False
         self._appended = False
         self._targets: dict[int, bool] = {}
 
     def begin(self) -> Head:
         """See ledger.tables."""
         self._db.execute("BEGIN IMMEDIATE")
-        self._head = to_head(self._one("head"))
+        version = self._db.execute("PRAGMA data_version").fetchone()[0]
+        # Read under the write lock, so it stays true: it differs once any other connection has committed.
+        self._unchanged = version == self._version and self._head is not None
+        self._version = version
+        if self._head is None or not self._unchanged:
+            self._head = to_head(self._one("head"))
         self._appended = False
         return self._head
+
+    def unchanged(self) -> bool:
+        """See ledger.tables."""
+        return self._unchanged
 
     def append(self, log: Log) -> None:
         """See ledger.tables."""
@@ -88,11 +99,12 @@ class SqliteTables:
         """See ledger.tables."""
         self._guard()
         self._db.execute("COMMIT")
-        if self._appended:
+        if self._appended and self._head is not None:
             self._after(self._head)
 
     def rollback(self) -> None:
         """See ledger.tables. Where SQLite has rolled back by itself there is nothing left to do."""
+        self._head = None
         try:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
@@ -189,6 +201,9 @@ class SqliteTables:
                 if row.request is not None:
                     columns = (row.key, row.digest, *request_columns(row.request), base | row.n)
                     db.execute(sql["change_request"], columns)
+        if saved.begun:
+            begun = [(row.attempts, row.updated_us, base | row.n) for row in saved.begun]
+            db.executemany(sql["begin_item"], begun)
         if saved.items:
             db.executemany(sql["save_item"], [item_columns(row, base) for row in saved.items])
         if saved.outputs:

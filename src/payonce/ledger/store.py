@@ -31,7 +31,9 @@ class StoreBase:
         self._clock = clock
         self._is_alive = is_alive
         self._log: Log | None = None
+        # Desks outlive their transaction as long as nobody else has written; the active ones are written at its end.
         self._desks: dict[str, Desk] = {}
+        self._active: dict[str, Desk] = {}
 
     @contextmanager
     def group(self) -> Iterator[None]:
@@ -46,19 +48,22 @@ class StoreBase:
             return
         try:
             head = self._tables.begin()
+            if not self._tables.unchanged():
+                self._desks = {}
             self._log = Log(head, clock_us=self._clock())
             yield self._log
-            for desk in self._desks.values():
+            for desk in self._active.values():
                 desk.finish()
             if self._log.entries:
                 self._spill(self._log)
             self._tables.commit()
         except BaseException:
+            self._desks = {}
             self._tables.rollback()
             raise
         finally:
             self._log = None
-            self._desks = {}
+            self._active = {}
 
     def _spill(self, log: Log) -> None:
         """Hands the events so far to the store, so that a transaction of millions does not fill the memory."""
@@ -67,12 +72,17 @@ class StoreBase:
 
     def _desk(self, log: Log, batch: str) -> Desk:
         """The batch's desk in this transaction. Raises UsageError where there is no such batch."""
+        desk = self._active.get(batch)
+        if desk is not None:
+            return desk
         desk = self._desks.get(batch)
         if desk is None:
             row = self._tables.batch(batch)
             if row is None:
                 raise no_such_batch(batch)
-            desk = self._desks[batch] = Desk(row, tables=self._tables, log=log)
+            desk = self._desks[batch] = Desk(row, tables=self._tables)
+        desk.log = log
+        self._active[batch] = desk
         return desk
 
     def _worker_row(self, fence: int, *, batch: BatchRow) -> WorkerRow | None:

@@ -34,6 +34,7 @@ class ItemVerbs(BatchVerbs):
             desk.flush()
             rows = self._tables.planned_after(desk.batch.number, desk.batch.cursor, limit)
             desk.batch.cursor = rows[-1].n if rows else 0
+            desk.take(rows)
             return tuple(map(as_item, rows))
 
     def write(self, worker: Worker, commands: Sequence[Command]) -> tuple[Landed, ...]:

@@ -27,6 +27,11 @@ class Tables(Protocol):
         """Starts a transaction that no other writer can interleave with; returns the trail's head as it is now."""
         ...
 
+    def unchanged(self) -> bool:
+        """Whether nobody else has written since this store's last transaction: what it knew then is still so. Asked
+        right after ``begin``; a store that cannot tell says no."""
+        ...
+
     def append(self, log: Log) -> None:
         """Stores a transaction's events, completed nodes and new head."""
         ...

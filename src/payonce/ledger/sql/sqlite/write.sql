@@ -70,6 +70,10 @@ ORDER BY place LIMIT ?3;
 -- An item's number by its id.
 SELECT place & 4294967295 FROM items WHERE id = ? AND batch = ?;
 
+-- begin_item --
+-- An item becomes pending.
+UPDATE items SET state = 1, attempts = ?, code = NULL, message = NULL, updated_us = ? WHERE place = ?;
+
 -- save_item --
 -- What changes of an item.
 UPDATE items SET state = ?, settlement = ?, generation = ?, step = ?, attempts = ?, spent = ?, not_before_us = ?,
@@ -89,8 +93,8 @@ SELECT target, place & 4294967295 FROM (SELECT value FROM json_each(?2)) AS j CR
 
 -- orphans --
 -- Pending items whose worker is none of the living: ?2 is a JSON list of fences.
-SELECT place & 4294967295 FROM intents INDEXED BY intents_pending
-WHERE batch = ?1 AND flags < 32 AND fence NOT IN (SELECT value FROM json_each(?2))
+SELECT place & 4294967295 FROM intents
+WHERE place > ?1 << 32 AND place < (?1 + 1) << 32 AND flags < 32 AND fence NOT IN (SELECT value FROM json_each(?2))
 ORDER BY place LIMIT ?3;
 
 -- open_intent --

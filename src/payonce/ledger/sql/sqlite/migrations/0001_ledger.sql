@@ -160,7 +160,6 @@ CREATE TABLE intents (
 
 -- One item in flight for each target, whatever the program above does. NULL where the item is its own target.
 CREATE UNIQUE INDEX intents_hold_targets ON intents (batch, target) WHERE target IS NOT NULL;
-CREATE INDEX intents_pending ON intents (batch, fence) WHERE flags < 32;
 
 CREATE TABLE workers (
   fence INTEGER PRIMARY KEY AUTOINCREMENT,
