@@ -46,6 +46,7 @@ class Intend:
     reserve: Money | None = None
     new_key: bool = True
     data: Mapping[str, Any] = field(default_factory=dict)
+    payloads: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class Change:
     attempts that count. ``generation`` is the new generation where proof allows one. For UNRESOLVED and LOOKUP the
     flags are kept with the open intent (see OpenIntent); ``seen`` marks that an answer or error was seen now.
     ``not_before_us`` delays a planned item, ``retry_at_us`` a pending one. ``output`` is stored with the commit.
+    ``payloads`` are what the policy keeps of the call's bodies, by kind: stored beside the event, which holds their digests.
     """
 
     n: int
@@ -92,6 +94,7 @@ class Change:
     rate_limited: int = 0
     findings: tuple[Finding, ...] = ()
     stop: StopBatch | None = None
+    payloads: Mapping[str, bytes] = field(default_factory=dict)
 
 
 Command = Intend | Change

@@ -147,7 +147,7 @@ def _emit(desk: Desk, row: ItemRow, change: Change, attempt: tuple[int, int], st
         body["output"] = digest(change.output)
     if change.data:
         body["data"] = plain(change.data)
-    desk.log.emit(body, batch=desk.batch.number, n=row.n)
+    desk.log.emit(body, batch=desk.batch.number, n=row.n, payloads=change.payloads)
 
 
 def _amounts(body: dict[str, Any], row: ItemRow) -> None:

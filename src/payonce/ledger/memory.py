@@ -26,6 +26,7 @@ from payonce.ledger.rows import (
     ItemRow,
     OpenRow,
     OutputRow,
+    PayloadRow,
     Saved,
     Tallies,
     WorkerRow,
@@ -55,6 +56,7 @@ class MemoryTables:
         self._requests: dict[tuple[int, int], Request] = {}
         self._outputs: dict[tuple[int, int], OutputRow] = {}
         self._workers: dict[int, WorkerRow] = {}
+        self._payloads: dict[tuple[int, str], PayloadRow] = {}
         self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
         self._before: tuple[Head, int, int] = (Head(), 0, 0)
 
@@ -72,6 +74,8 @@ class MemoryTables:
 
     def append(self, log: Log) -> None:
         """See ledger.tables."""
+        for p in log.payloads:
+            self._put(self._payloads, (p.seq, p.kind), p)
         self._events += [Event(e.seq, self._batch_id(e.batch), e.n, e.body) for e in log.entries]
         self._head = log.head.copy()
 
@@ -195,6 +199,16 @@ class MemoryTables:
                 found.kind, found.item, load(found.data), id=len(self._findings) + 1, opened_us=found.opened_us
             )
             self._findings.append((number, finding))
+
+    def erase(self, number: int, n: int, *, fields: str, seq: int) -> None:
+        """See ledger.tables."""
+        row = copy(self._items[number][n])
+        row.fields = fields
+        self._put(self._items[number], n, row)
+        for key in [key for key, p in self._payloads.items() if (p.batch, p.n) == (number, n)]:
+            self._drop(self._payloads, key)
+        if (number, n) in self._outputs:
+            self._put(self._outputs, (number, n), OutputRow(n, None, None))
 
     # workers
 

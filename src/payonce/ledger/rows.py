@@ -147,6 +147,7 @@ class PayloadRow:
 
     seq: int
     kind: str
+    batch: int
     n: int
     digest: bytes
     body: bytes

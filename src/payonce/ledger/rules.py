@@ -195,7 +195,7 @@ def _emit_intent(desk: Desk, row: ItemRow, held: OpenRow, command: Intend, autho
         body["reserve"] = {"amount": command.reserve.text, "currency": command.reserve.currency}
     if command.data:
         body["data"] = plain(command.data)
-    desk.log.emit(body, batch=desk.batch.number, n=row.n)
+    desk.log.emit(body, batch=desk.batch.number, n=row.n, payloads=command.payloads)
 
 
 def _change(desk: Desk, row: ItemRow, change: Change, author: Author) -> Landed:

@@ -79,6 +79,17 @@ class SqliteLedger(StoreLedger):
             self._sqlite.checkpoint()
         return batch
 
+    @contextmanager
+    def _erasing(self) -> Iterator[None]:
+        """What is erased is overwritten in the file, and the journal that still holds it is folded in and cut."""
+        with faults(self._path):
+            self._sqlite.overwrite_deleted(on=True)
+            try:
+                yield
+                self._sqlite.checkpoint()
+            finally:
+                self._sqlite.overwrite_deleted(on=False)
+
     def close(self) -> None:
         """See ledger.protocol."""
         if self._writer is not None:

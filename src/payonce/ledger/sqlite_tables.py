@@ -89,6 +89,9 @@ class SqliteTables:
             for e in log.entries
         ]
         self._db.executemany(self._sql["add_event"], events)
+        if log.payloads:
+            kept = [(p.seq, p.kind, place(p.batch, p.n), p.digest, p.body) for p in log.payloads]
+            self._db.executemany(self._sql["add_payload"], kept)
         if log.nodes:
             self._db.executemany(self._sql["add_node"], [(node.level, node.index, node.hash) for node in log.nodes])
         head = log.head
@@ -212,6 +215,13 @@ class SqliteTables:
             rows = [(f.batch, f.item, f.kind, f.data, f.opened_us) for f in saved.findings]
             db.executemany(sql["add_finding"], rows)
 
+    def erase(self, number: int, n: int, *, fields: str, seq: int) -> None:
+        """See ledger.tables."""
+        where = place(number, n)
+        self._db.execute(self._sql["erase_fields"], (None if fields == "{}" else fields, where))
+        self._db.execute(self._sql["erase_payloads"], (seq, where))
+        self._db.execute(self._sql["erase_output"], (where,))
+
     def add_worker(self, row: WorkerRow) -> int:
         """See ledger.tables."""
         fence = self._db.execute(self._sql["add_worker"], worker_columns(row)).lastrowid
@@ -239,6 +249,10 @@ class SqliteTables:
     def save_meta(self, name: str, value: str) -> None:
         """Keeps a fact about the ledger itself."""
         self._db.execute(self._sql["save_meta"], (name, value))
+
+    def overwrite_deleted(self, *, on: bool) -> None:
+        """Whether what is deleted or replaced is overwritten in the file."""
+        self._db.execute(f"PRAGMA secure_delete = {'ON' if on else 'OFF'}").fetchall()
 
     def checkpoint(self) -> None:
         """Folds the journal into the file, as far as readers allow."""

@@ -68,7 +68,7 @@ class StoreBase:
     def _spill(self, log: Log) -> None:
         """Hands the events so far to the store, so that a transaction of millions does not fill the memory."""
         self._tables.append(log)
-        log.entries, log.nodes = [], []
+        log.entries, log.nodes, log.payloads = [], [], []
 
     def _desk(self, log: Log, batch: str) -> Desk:
         """The batch's desk in this transaction. Raises UsageError where there is no such batch."""

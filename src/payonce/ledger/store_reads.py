@@ -14,10 +14,11 @@ from payonce.ledger.protocol import LedgerInfo, Output, Page
 from payonce.ledger.rows import Tallies, as_batch
 from payonce.ledger.store import no_such_batch
 from payonce.ledger.store_items import ItemVerbs
+from payonce.ledger.store_trail import TrailVerbs
 from payonce.ledger.tables import Standing
 
 
-class StoreLedger(ItemVerbs):
+class StoreLedger(ItemVerbs, TrailVerbs):
     """A complete ledger over some tables. See ledger.protocol for what each verb promises."""
 
     def info(self) -> LedgerInfo:

@@ -122,6 +122,22 @@ DELETE FROM intents WHERE place = ?;
 INSERT INTO outputs (place, output, kept) VALUES (?, ?, ?)
 ON CONFLICT DO UPDATE SET output = excluded.output, kept = excluded.kept;
 
+-- add_payload --
+-- What is kept of a payload.
+INSERT INTO payloads (seq, kind, place, digest, body) VALUES (?, ?, ?, ?, ?);
+
+-- erase_fields --
+-- An item's fields without what was erased.
+UPDATE items SET fields = ? WHERE place = ?;
+
+-- erase_payloads --
+-- The payloads of an item: their digests stay.
+UPDATE payloads SET body = NULL, erased_by = ? WHERE place = ? AND body IS NOT NULL;
+
+-- erase_output --
+-- What an item's call returned.
+UPDATE outputs SET output = NULL, kept = NULL WHERE place = ?;
+
 -- add_finding --
 -- A discrepancy.
 INSERT INTO findings (batch, item, kind, data, opened_us) VALUES (?, ?, ?, ?, ?);
