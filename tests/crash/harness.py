@@ -138,15 +138,23 @@ class Job:
             '[[provider.answers]]\nstatus = 402\noutcome = "refused"\ncode = "error.code"\n'
         )
 
+    def start_command(self, *args: str) -> list[str]:
+        """The command line of `payonce run` on it."""
+        return [*PAYONCE, "run", str(self.folder / "batch.toml"), "--json", *args]
+
+    def environment(self, **env: str) -> dict[str, str]:
+        """The environment of its processes."""
+        return os.environ | {"SIM_TOKEN": "sim_secret_token"} | self.env | env
+
     def start(self, *args: str, **env: str) -> subprocess.Popen[str]:
         """Starts `payonce run` on it."""
         return subprocess.Popen(
-            [*PAYONCE, "run", str(self.folder / "batch.toml"), "--json", *args],
+            self.start_command(*args),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=self.folder,
-            env=os.environ | {"SIM_TOKEN": "sim_secret_token"} | self.env | env,
+            env=self.environment(**env),
         )
 
     def run(self, *args: str, timeout: float = 300, **env: str) -> tuple[int, dict[str, Any], str]:
@@ -162,7 +170,7 @@ class Job:
             stderr=subprocess.PIPE,
             text=True,
             cwd=self.folder,
-            env=os.environ | {"SIM_TOKEN": "sim_secret_token"} | self.env,
+            env=self.environment(),
         )
         return finish(process, 120)
 

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.crash.harness import Job, Provider, finish, kill_at
 
 from payonce.engine.crashpoints import CRASH_POINTS
+from tests.crash.harness import Job, Provider, finish, kill_at
 
 FULL = bool(os.environ.get("PAYONCE_TORTURE"))
 ITEMS = 5000 if FULL else 1200

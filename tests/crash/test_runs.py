@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from tests.crash.harness import Job, Provider, finish
 
 FULL = bool(os.environ.get("PAYONCE_TORTURE"))

@@ -15,6 +15,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from copy import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -74,7 +75,7 @@ class Marker:
 
     def durable(self, head: Head) -> None:
         """A commit up to this head is durable."""
-        self._head = head
+        self._head = copy(head)  # the store goes on counting in its own, also in a transaction that then fails
         now_ns = time.monotonic_ns()
         if now_ns - self._last_ns >= _EVERY_NS or not self._last_ns:
             self._last_ns = now_ns
