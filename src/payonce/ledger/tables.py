@@ -100,6 +100,10 @@ class Tables(Protocol):
         """Writes what a flush hands over; closed intents go before opened ones come."""
         ...
 
+    def erase(self, number: int, n: int, *, fields: str, seq: int) -> None:
+        """Replaces an item's fields, and erases its payloads and outputs; ``seq`` is the event that says so."""
+        ...
+
     def add_worker(self, row: WorkerRow) -> int:
         """Stores a new worker; returns its fence, higher than any before."""
         ...
