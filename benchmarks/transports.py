@@ -121,10 +121,9 @@ async def measure(one: One, *, calls: int, in_flight: int) -> tuple[float, float
 
 
 async def rounds(make: Any, url: str, *, calls: int, in_flight: int) -> tuple[float, float]:
-    """The best of five, after one to warm up: other work on the machine only ever makes it slower."""
+    """The best of twenty, after one to warm up: other work on the machine only ever makes it slower."""
     async with make(url, in_flight) as one:
-        await measure(one, calls=calls // 10, in_flight=in_flight)
-        found = [await measure(one, calls=calls // 5, in_flight=in_flight) for _ in range(5)]
+        found = [await measure(one, calls=calls // 20, in_flight=in_flight) for _ in range(21)][1:]
     return max(rate for rate, _ in found), min(cpu for _, cpu in found)
 
 
