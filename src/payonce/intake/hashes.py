@@ -13,17 +13,17 @@ from typing import Final
 
 from payonce.intake.scratch import scratch_file
 
-# So many hashes are held as a set at once: about 100 MB.
-PART: Final = 1_000_000
 _BLOCK: Final = 1 << 16
 
 
 class Hashes:
-    """A growing column of hashes in an unlinked temporary file."""
+    """A growing column of hashes in an unlinked temporary file. ``part``: so many are held as a set at once (a million
+    takes about 100 MB)."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, part: int = 1_000_000) -> None:
         self._file = scratch_file()
         self.count = 0
+        self._part_size = part
 
     def add(self, hashes: Sequence[int]) -> None:
         """Appends some. Raises OSError where there is no room."""
@@ -45,7 +45,7 @@ class Hashes:
     def repeated(self, *, limit: int) -> tuple[frozenset[int], int]:
         """The hashes that occur more than once, at most ``limit`` of them, and how many there are in all."""
         parts = 1
-        while self.count > parts * PART and parts < 256:
+        while self.count > parts * self._part_size and parts < 256:
             parts *= 2
         kept: set[int] = set()
         total = 0

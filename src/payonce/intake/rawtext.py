@@ -189,14 +189,11 @@ class TextFile:
     def _decode(self, decoder: codecs.IncrementalDecoder, data: bytes, *, final: bool = False) -> str:
         try:
             return decoder.decode(data, final)
-        except UnicodeDecodeError as error:
-            offset, byte = first_bad_byte(self._raw.path, self.encoding) or (0, error.object[error.start])
+        except UnicodeError as error:
+            found = first_bad_byte(self._raw.path, self.encoding)
+            where = f"byte 0x{found[1]:02X} at offset {found[0]} is not {self.encoding}" if found else str(error)
             raise Fatal(
-                self._report.make(
-                    "bad_encoding",
-                    f"byte 0x{byte:02X} at offset {offset} is not {self.encoding} (line {self._lines} or after)",
-                    line=self._lines,
-                )
+                self._report.make("bad_encoding", f"{where} (line {self._lines} or after)", line=self._lines)
             ) from None
 
 
@@ -253,6 +250,8 @@ def first_bad_byte(path: Path, encoding: str) -> tuple[int, int] | None:
                 decoder.decode(data, final=not data)
             except UnicodeDecodeError as error:
                 return offset - kept + error.start, error.object[error.start]
+            except UnicodeError:
+                return None
             if not data:
                 return None
             offset += len(data)
