@@ -52,6 +52,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "audit": ("payonce.cli.audit:audit", "Find duplicates of a run that had no ledger."),
         "reverse": ("payonce.cli.reverse:reverse", "Write the batch that undoes the extras."),
         "adopt": ("payonce.cli.adopt:adopt", "Take executions found elsewhere into the ledger."),
+        "trail": ("payonce.cli.trail:trail", "The audit trail: verify, prove, checkpoint, export."),
     },
     "Set up": {
         "providers": ("payonce.cli.setup:providers", "What each adapter promises about its provider."),

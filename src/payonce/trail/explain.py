@@ -33,6 +33,7 @@ class Story:
         "attempts",
         "batch",
         "codes",
+        "erased",
         "facts",
         "generations",
         "holds",
@@ -57,6 +58,7 @@ class Story:
         self.codes = array("q", [hash((None, None))]) * length
         self.holds: dict[int, tuple[str | None, str | None]] = {}
         self.outputs: dict[int, str] = {}
+        self.erased: set[int] = set()
         self.batch = BatchStory(row)
 
 
@@ -93,6 +95,8 @@ class Replay:
             return
         if n and said.type in _ITEM_EVENTS:
             self._item(story, n, said)
+        elif n and said.type == "erased":
+            story.erased.add(n)
         else:
             story.batch.take(said)
 

@@ -90,8 +90,7 @@ class Stored:
 
     def _seal(self, item: Facts) -> None:
         """Both forms of the line under the seal: the amount as a number (files) and as text (Python)."""
-        if '"$erased"' in item.fields:
-            self.erased += 1
+        self.erased += item.n in self._story.erased
         line: dict[str, Any] = {
             "amount_minor": item.minor,
             "currency": item.currency,

@@ -13,7 +13,7 @@ from typing import Any, Final
 from payonce.core.keys import digest
 from payonce.ledger.trail_port import TrailReads
 from payonce.trail.checkpoint import Signed, origin_of
-from payonce.trail.explain import Replay
+from payonce.trail.explain import Replay, Story
 from payonce.trail.explain_items import Stored
 from payonce.trail.faults import Fault
 from payonce.trail.locate import locate, look
@@ -209,11 +209,7 @@ def explain(reads: TrailReads, found: Verified) -> None:
             found.faults.append(Fault("unexplained", text, batch=row.id))
         if len(row.seal) == _SEAL_LENGTH and not story.batch.amended:
             _check_seal(stored.seal_holds(), row.id, found)
-        for n, output in reads.outputs(row.number):
-            wanted = story.outputs.pop(n, None)
-            if wanted is not None and digest(output) != wanted:
-                text = f"the output of item number {n} of batch {row.id} is not the one it was committed with"
-                found.faults.append(Fault("payload_changed", text, batch=row.id))
+        _check_outputs(reads, story, found)
     _check_payloads(reads, found)
 
 
@@ -223,6 +219,18 @@ def _check_seal(holds: bool | None, batch: str, found: Verified) -> None:
     elif not holds:
         text = f"the items of batch {batch} are not those it was sealed with (amounts, targets or fields differ)"
         found.faults.append(Fault("unexplained", text, batch=batch))
+
+
+def _check_outputs(reads: TrailReads, story: Story, found: Verified) -> None:
+    """Each kept output against the digest it was committed with; one that is gone was erased by an event, or by somebody."""
+    wanted = story.outputs
+    for n, output in reads.outputs(story.number):
+        if n in wanted and digest(output) != wanted.pop(n):
+            text = f"the output of item number {n} of batch {story.name} is not the one it was committed with"
+            found.faults.append(Fault("payload_changed", text, batch=story.name))
+    for n in sorted(set(wanted) - story.erased)[:_MOST]:
+        text = f"the output of item number {n} of batch {story.name} is gone, and no event erased it"
+        found.faults.append(Fault("payload_changed", text, batch=story.name))
 
 
 def _check_payloads(reads: TrailReads, found: Verified) -> None:

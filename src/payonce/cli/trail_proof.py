@@ -1,0 +1,115 @@
+"""The commands that hand the trail out, and that check what was handed out without any ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from payonce.cli.common import Common, command
+from payonce.cli.screen import Screen
+from payonce.service.addresses import ledger_url
+from payonce.service.opening import named
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@command("prove")
+@click.argument("batch")
+@click.argument("item")
+@click.option("--out", metavar="FILE", type=_FILE, help="Where to; else standard output.")
+@click.option("--key", metavar="FILE", help="The private key that signs; with --checkpoint, the public key.")
+@click.option("--checkpoint", "kept", metavar="FILE", type=_FILE, help="Prove under the last checkpoint of FILE.")
+@click.pass_obj
+def prove(common: Common, batch: str, item: str, out: Path | None, key: str | None, kept: Path | None) -> None:
+    """Write the proof of ITEM of BATCH: its events, and why they are in the signed trail. One JSON document."""
+    import orjson
+
+    from payonce.service import trailing
+
+    screen = Screen(common)
+    where = named(batch, common.ledger)
+    document = trailing.prove(where.url, batch=where.batch, item=item, key=key, kept=kept)
+    if out is None:
+        screen.document(document)
+        return
+    out.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    if common.json:
+        screen.document({"file": str(out), "events": len(document["events"])})
+    else:
+        screen.line(f"wrote {out}: {len(document['events'])} events of {item}")
+
+
+@command("verify-proof")
+@click.argument("file", type=_FILE)
+@click.option("--key", required=True, metavar="PUB", help="The public key or its file.")
+@click.pass_obj
+def verify_proof(common: Common, file: Path, key: str) -> int:
+    """Check a proof that somebody gave you. Needs the public key and nothing else. Exit code 1 if it does not hold."""
+    from payonce.core.errors import UsageError
+    from payonce.service import trailing
+
+    screen = Screen(common)
+    try:
+        found = trailing.check_proof(file, key)
+    except UsageError as error:
+        if error.code not in ("bad_proof", "untrusted", "bad_note"):
+            raise
+        found = {"ok": False, "code": error.code, "message": error.message}
+    if common.json:
+        screen.document(found)
+    elif found["ok"]:
+        screen.line(
+            f"the proof holds: item {found['item']} of batch {found['batch']} is {found['state']}",
+            style={"fg": "green"},
+        )
+        for name, value in (found["commit"] or {}).items():
+            screen.line(f"  {name:<16} {value}")
+        screen.line(f"  signed by        {found['signed_by']} over {found['checkpoint_events']} events")
+    else:
+        screen.line(found["message"], style={"fg": "red", "bold": True})
+    return 0 if found["ok"] else 1
+
+
+@command("export")
+@click.argument("batch", required=False)
+@click.option("--out", required=True, metavar="FILE", type=_FILE, help="Where to: .jsonl or .parquet.")
+@click.option("--key", metavar="FILE", help="The private key that signs; else LEDGER.key.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.pass_obj
+def export(common: Common, batch: str | None, out: Path, key: str | None, force: bool) -> None:
+    """Write the events of BATCH, or of the whole ledger, with totals and a signed checkpoint, verifiable offline."""
+    from payonce.service import trailing_export
+
+    screen = Screen(common)
+    where = named(batch, common.ledger) if batch is not None else None
+    url = where.url if where else ledger_url(common.ledger)
+    order = trailing_export.Order(where.batch if where else None, out, key, force)
+    made = trailing_export.write(url, order)
+    if common.json:
+        screen.document(made)
+    else:
+        screen.line(f"wrote {out}: {made['events']} of {made['of']} events")
+
+
+@command("verify-export")
+@click.argument("file", type=_FILE)
+@click.option("--key", required=True, metavar="PUB", help="The public key or its file.")
+@click.pass_obj
+def verify_export(common: Common, file: Path, key: str) -> int:
+    """Check an export with the public key alone: every event, that none is missing, and the totals."""
+    from payonce.service import trailing_export
+
+    screen = Screen(common)
+    found = trailing_export.check(file, key)
+    if common.json:
+        screen.document(found)
+        return 0 if found["ok"] else 1
+    if found["ok"]:
+        screen.line("the export holds", style={"fg": "green"})
+        for batch, totals in found["totals"].items():
+            money = ", ".join(f"{amount} {currency}" for currency, amount in totals["committed"].items())
+            screen.line(f"  {batch}: {totals['items']['committed']} of {totals['items']['total']} committed, {money}")
+    for fault in found["faults"]:
+        screen.line(fault["message"], style={"fg": "red", "bold": True})
+    return 0 if found["ok"] else 1
