@@ -77,6 +77,15 @@ class RefundJob:
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=30)
 
+    def command(self, *args: str) -> tuple[int, dict[str, Any]]:
+        """Any other command, with --json."""
+        environ = os.environ | {"STRIPE_API_KEY": KEY, "NO_PROXY": "127.0.0.1"}
+        done = subprocess.run(
+            [*PAYONCE, *args, "--json"], capture_output=True, text=True, cwd=self.folder, env=environ, timeout=120
+        )
+        assert done.stdout.strip(), done.stderr
+        return done.returncode, json.loads(done.stdout.strip().splitlines()[-1])
+
     def finish(self) -> tuple[int, dict[str, Any]]:
         """Runs it to its end: exit code and last document."""
         process = self.start()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.thirdparty.refundjob import FULL, SPLIT, Books, RefundJob, client
+from tests.thirdparty.refundjob import FULL, KEY, SPLIT, Books, RefundJob, client
 from tests.thirdparty.relay import Relay, relayed
 from tests.thirdparty.servers import localstripe, stateful_mock
 
@@ -26,6 +26,22 @@ def killed_and_resumed(job: RefundJob, relay: Relay) -> None:
     assert relay.posts == calls, "a finished batch makes no call"
 
 
+def check_statement(job: RefundJob) -> None:
+    """The server's own list, fetched and reconciled: every item is on it once, and the sums agree."""
+    code, fetched = job.command("statement", "batch.toml", "--of", "refunds", "--out", "listing.jsonl")
+    assert (code, fetched["rows"]) == (0, len(job.wanted))
+    code, report = job.command("reconcile", "batch.toml", "--statement", "listing.jsonl")
+    assert (code, report["discrepancies"]) == (0, []), report
+    assert report["classes"]["matched"] == len(job.wanted)
+    assert report["balance"]["USD"]["difference"] in ("0", "0.00")
+
+
+def check_secrets(job: RefundJob) -> None:
+    """The marked API key is in no file that was written: ledger, statement, batch file."""
+    for path in job.folder.iterdir():
+        assert KEY.encode() not in path.read_bytes(), path
+
+
 def check_books(job: RefundJob, url: str) -> None:
     """Every item once, over its amount, in the books of a server that knows nothing of payonce."""
     books = Books.read(url)
@@ -43,6 +59,8 @@ def test_a_server_that_honours_keys(tmp_path: Path) -> None:
         killed_and_resumed(job, relay)
         assert relay.lost > 20, "answers were lost on the way"
         check_books(job, url)
+        check_statement(job)
+        check_secrets(job)
 
 
 def test_a_server_that_ignores_keys(tmp_path: Path) -> None:
@@ -61,3 +79,5 @@ def test_a_server_that_ignores_keys(tmp_path: Path) -> None:
         killed_and_resumed(job, relay)
         assert relay.lost > 20, "answers were lost on the way"
         check_books(job, url)
+        check_statement(job)
+        check_secrets(job)
