@@ -124,12 +124,14 @@ def _check_is_ours(batch: Batch, lines: Sequence[LedgerLine], statement: Stateme
         )  # fmt: skip
     times = [line.latest_us for line in committed if line.latest_us is not None]
     coverage = statement.coverage
-    if times and coverage.from_us is not None and coverage.to_us is not None:
-        if max(times) < coverage.from_us or min(times) > coverage.to_us:
-            refuse(
-                "the statement covers another time than the one in which the batch was executed",
-                code="wrong_period", hint="take the statement of the time in which the batch ran",
-            )  # fmt: skip
+    before = times and coverage.from_us is not None and max(times) < coverage.from_us
+    after = times and coverage.to_us is not None and min(times) > coverage.to_us
+    if before or after:
+        refuse(
+            "the statement covers another time than the one in which the batch was executed",
+            code="wrong_period",
+            hint="take the statement of the time in which the batch ran",
+        )
     refuse(
         f"none of the batch's {len(committed)} executed items is in the statement, by reference, key or own reference",
         code="nothing_matches",

@@ -21,6 +21,7 @@ from payonce.ledger.protocol import Ledger
 from payonce.reconcile.model import LedgerLine
 from payonce.service.durations import duration_us
 
+ADOPTED: Final = "ADOPT"
 _PAGE: Final = 1000
 _OPEN: Final = (ItemState.PENDING, ItemState.UNKNOWN)
 # Where nobody declared how long an unanswered call may go on, absence proves something only after this long.
@@ -58,6 +59,10 @@ def _line(item: Item, intent: OpenIntent | None, longest_us: int) -> LedgerLine:
     )  # fmt: skip
     if intent is None:
         return line
+    if intent.request is not None and intent.request.method == ADOPTED:
+        # An earlier run started it, at a time that only its log may know; ours is that of the adoption.
+        started = next((from_iso(value) for name, value in intent.request.headers if name == "Started-At"), None)
+        return replace(line, earliest_us=started, latest_us=None if started is None else started + longest_us)
     latest = max(intent.deadline_us, intent.send_by_us + longest_us)
     keys = (intent.key,) if intent.key else ()
     return replace(line, keys=keys, earliest_us=intent.first_sent_us, latest_us=latest)

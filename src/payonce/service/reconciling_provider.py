@@ -1,0 +1,140 @@
+"""The provider's own answers as a statement: its look-up, asked item by item, at a modest pace.
+
+Reads only. A listing that is not whole proves nothing, so one item that cannot be looked up ends it with an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from payonce.core.errors import UsageError
+from payonce.core.model import Actor, Item
+from payonce.core.outcome import Execution, Found, LookupFailed
+from payonce.core.states import Settlement
+from payonce.ledger.protocol import Ledger
+from payonce.providers.protocol import Identity, Provider
+from payonce.reconcile.model import Coverage, Entry
+from payonce.reconcile.report import Report
+from payonce.reconcile.statement import Statement
+from payonce.service import batchfile, planning
+from payonce.service.inspecting import find_batch, items
+from payonce.service.reconciling import Asked, reconcile_statement
+from payonce.service.running import check_bound
+
+_TRIES: Final = 5
+_SECOND_US: Final = 1_000_000
+_CAME_BACK: Final = (Settlement.RETURNED, Settlement.FAILED)
+
+
+def reconcile_provider(ledger: Ledger, file: Path, asked: Asked, *, actor: Actor) -> Report:
+    """Reconciles a batch with what its provider's look-up shows of each item.
+
+    Raises UsageError where the batch file is missing, the provider has no look-up, or an item cannot be looked up;
+    SealedError where the credentials are for another account.
+    """
+    if file.suffix != ".toml":
+        raise UsageError(
+            "asking the provider needs the batch file",
+            code="usage",
+            hint="payonce reconcile BATCH.toml --from-provider",
+        )
+    loaded = batchfile.load(file)
+    batch = find_batch(ledger, loaded.id)
+    chosen = [item for item in items(ledger, loaded.id) if item.attempts or item.reference]
+
+    def make() -> Provider:
+        return planning.provider_of(loaded, environ=os.environ)
+
+    started_us = time.time_ns() // 1000
+    shown, provider = asyncio.run(listing(make, chosen, concurrency=loaded.limits.concurrency))
+    check_bound(batch, provider[1], digest=provider[0])
+    statement = as_statement(shown, name=f"{loaded.provider['kind']} look-up", until_us=started_us, lag_us=provider[2])
+    return reconcile_statement(ledger, batch, statement, asked, actor=actor)
+
+
+async def listing(
+    make: Callable[[], Provider], chosen: Sequence[Item], *, concurrency: int
+) -> tuple[list[tuple[Item, Execution]], tuple[str, Identity, int]]:
+    """Every execution on the items' targets, each once, with the provider's digest, identity and lag.
+
+    Raises UsageError ``no_lookup`` and ``lookup_failed``.
+    """
+    provider = make()
+    declared = provider.declaration.lookup
+    if declared is None:
+        raise UsageError("this provider has no look-up", code="no_lookup", hint="use its statement: --statement FILE")
+    await provider.open()
+    try:
+        identity = await provider.identify()
+        gate = asyncio.Semaphore(max(1, min(concurrency, 16)))
+
+        async def one(item: Item) -> Found:
+            async with gate:
+                return await _found(provider, item)
+
+        answers = await asyncio.gather(*(one(item) for item in chosen))
+    finally:
+        await provider.close()
+    seen: set[str] = set()
+    shown: list[tuple[Item, Execution]] = []
+    for item, answer in zip(chosen, answers, strict=True):
+        for execution in answer.executions:
+            # Items on one target are shown the same executions; each counts once.
+            if execution.reference not in seen:
+                seen.add(execution.reference)
+                shown.append((item, execution))
+    return shown, (provider.provider_digest, identity, declared.lag_us)
+
+
+async def _found(provider: Provider, item: Item) -> Found:
+    wait_us = 250_000
+    answer: Found | LookupFailed = LookupFailed("not_asked")
+    for _ in range(_TRIES):
+        answer = await provider.lookup(item, key=None, step=item.step, timeout_us=provider.declaration.timeout_us)
+        if isinstance(answer, Found):
+            return answer
+        if answer.stop:
+            break
+        await asyncio.sleep(max(wait_us, answer.retry_after_us or 0) / _SECOND_US)
+        wait_us *= 2
+    assert isinstance(answer, LookupFailed), "a found answer was returned"
+    raise UsageError(
+        f"item {item.id} could not be looked up: {answer.message or answer.code}",
+        code="lookup_failed",
+        hint="nothing was compared; try again, or use a statement",
+    )
+
+
+def as_statement(shown: Sequence[tuple[Item, Execution]], *, name: str, until_us: int, lag_us: int) -> Statement:
+    """The executions as a statement that covers everything up to the moment it was asked for, less the lag."""
+    entries = tuple(_entry(place, item, execution) for place, (item, execution) in enumerate(shown))
+    digest = hashlib.sha256("\n".join(repr(entry) for entry in entries).encode()).hexdigest()
+    return Statement(
+        layout=name, sha256=digest, files=(), rows=len(entries), used=len(entries), ignored=(), entries=entries,
+        coverage=Coverage(0, until_us, lag_us), period="asked",
+    )  # fmt: skip
+
+
+def _entry(place: int, item: Item, execution: Execution) -> Entry:
+    money = execution.money or item.billed or item.money
+    back = execution.settlement in _CAME_BACK or execution.failed
+    minor = money.minor if money is not None else 0
+    return Entry(
+        place=place,
+        currency=money.currency if money is not None else "",
+        reference=execution.reference,
+        keys=(execution.key,) if execution.key else (),
+        owns=(execution.own_reference,) if execution.own_reference else (),
+        target=item.target,
+        legs=(minor,),
+        returned=minor if back else 0,
+        failed=execution.failed,
+        at_us=execution.at_us,
+        rows=(str(place + 1),),
+    )

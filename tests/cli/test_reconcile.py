@@ -1,0 +1,193 @@
+"""``payonce reconcile``: a real run on the built-in provider against its own statement, honest and with faults put in."""
+
+from __future__ import annotations
+
+import csv
+import io
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from payonce.providers.simulator import open_world, parse
+from payonce.providers.simulator.statement import statement_csv
+from tests.cli.conftest import Desk
+
+LATER_US = 10**15
+
+
+@pytest.fixture
+def ran(desk: Desk) -> Desk:
+    """A finished batch of eight refunds of 10.00."""
+    desk.write(items=8)
+    assert desk("run", "batch.toml", "--yes", "--quiet").code == 0
+    return desk
+
+
+def rows(desk: Desk) -> list[dict[str, str]]:
+    """The provider's statement of the run."""
+    world = open_world(parse({"state": str(desk.folder / "provider.jsonl")}))
+    account = world.store.effects[0].account
+    text = statement_csv(world.store, config=world.config, account=account, asked={}, now=4 * LATER_US)
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def save(desk: Desk, found: list[dict[str, str]], name: str = "statement.csv") -> str:
+    """Writes a statement."""
+    with (desk.folder / name).open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(found[0]))
+        writer.writeheader()
+        writer.writerows(found)
+    return name
+
+
+def balances(report: dict[str, Any]) -> None:
+    """Ledger + findings = statement, recomputed from the document alone."""
+    for currency, sums in report["balance"].items():
+        deltas = Decimal(0)
+        for found in report["discrepancies"]:
+            if found["ledger_amount"] is None:
+                continue
+            if found["currency"] == currency:
+                deltas -= Decimal(found["ledger_amount"])
+            if found["statement_currency"] == currency:
+                deltas += Decimal(found["statement_amount"])
+        assert Decimal(sums["ledger"]) + deltas == Decimal(sums["statement"])
+        assert Decimal(sums["explained"]) == deltas == Decimal(sums["difference"])
+
+
+def test_an_honest_statement_finds_nothing(ran: Desk) -> None:
+    """Every item matched, both sums equal, exit 0, and the reconciliation is in the trail."""
+    said = ran("reconcile", "refunds", "--statement", save(ran, rows(ran)), "--json")
+    assert said.code == 0, said.err
+    assert said.json["classes"] == {**dict.fromkeys(said.json["classes"], 0), "matched": 8}
+    usd = said.json["balance"]["USD"]
+    assert (usd["ledger"], usd["statement"], usd["difference"]) == ("80.00", "80.00", "0.00")
+    assert said.json["statement"]["rows"] == 8 and len(said.json["statement"]["sha256"]) == 64
+    balances(said.json)
+
+
+def test_each_fault_is_one_finding_of_its_class(ran: Desk) -> None:
+    """A wrong amount, another currency, a row gone, a stranger, a second execution and a return, all at once."""
+    found = rows(ran)
+    found[1]["amount"] = "1250"
+    found[2]["currency"] = "eur"
+    del found[3]
+    stranger = {**found[0], "refund_id": "re_stranger", "charge": "ch_other", "idempotency_key": "", "reference": ""}
+    twice = {**found[0], "refund_id": "re_again"}
+    back = {**found[5], "type": "refund_failure", "amount": "-1000"}
+    said = ran("reconcile", "refunds", "--statement", save(ran, [*found, stranger, twice, back]), "--json",
+               "--from", "2000-01-01", "--to", "2100-01-01")  # fmt: skip
+    assert said.code == 1, said.err
+    classes = {kind: count for kind, count in said.json["classes"].items() if count}
+    assert classes == {"matched": 4, "amount_mismatch": 1, "currency_mismatch": 1, "missing_at_provider": 1,
+                       "missing_in_ledger": 1, "duplicate": 1, "status_mismatch": 1}  # fmt: skip
+    balances(said.json)
+    by_class = {found["class"]: found for found in said.json["discrepancies"]}
+    assert by_class["amount_mismatch"]["ledger_amount"] == "10.00"
+    assert by_class["amount_mismatch"]["statement_amount"] == "12.50"
+    assert by_class["duplicate"]["reference"] == "re_again" and by_class["duplicate"]["item"]
+
+
+def test_a_finding_has_a_life(ran: Desk) -> None:
+    """It is opened once, resolved with a reason, and the same statement does not open it again."""
+    found = rows(ran)
+    found[1]["amount"] = "1250"
+    name = save(ran, found)
+    first = ran("reconcile", "refunds", "--statement", name, "--json").json
+    again = ran("reconcile", "refunds", "--statement", name, "--json").json
+    assert first["discrepancies"][0]["finding"] == again["discrepancies"][0]["finding"]
+    number = str(first["discrepancies"][0]["finding"])
+    assert ran("findings", "refunds").code == 1
+    assert ran("findings", "refunds", "--resolve", number).code == 2
+    assert ran("findings", "refunds", "--acknowledge", number, "--reason", "asked support").code == 0
+    assert ran("findings", "refunds", "--resolve", number, "--reason", "credited by support").code == 0
+    assert ran("reconcile", "refunds", "--statement", name, "--json").code == 0
+    shown = ran("findings", "refunds", "--json").json["findings"]
+    assert [step["state"] for step in shown[0]["steps"]] == ["acknowledged", "resolved"]
+    found[1]["amount"] = "1300"
+    assert ran("reconcile", "refunds", "--statement", save(ran, found), "--json").code == 1
+
+
+def test_money_that_comes_back_is_settled_with_apply_and_never_sent_again(ran: Desk) -> None:
+    """``--apply`` records the return; the next reconciliation with the same statement finds nothing."""
+    found = rows(ran)
+    back = {**found[5], "type": "refund_failure", "amount": "-1000"}
+    name = save(ran, [*found, back])
+    said = ran("reconcile", "refunds", "--statement", name, "--apply", "--json")
+    assert said.code == 1, said.err
+    assert [change["proves"] for change in said.json["applied"]] == ["returned"]
+    item = said.json["applied"][0]["item"]
+    shown = ran("show", "refunds", item, "--json").json
+    assert (shown["item"]["state"], shown["item"]["settlement"]) == ("committed", "returned")
+    assert shown["events"][-1]["data"]["rows"] == [7, 10]
+    again = ran("reconcile", "refunds", "--statement", name, "--json")
+    assert again.code == 0 and again.json["classes"]["matched"] == 8
+    balances(again.json)
+
+
+@pytest.mark.parametrize("change", ["other ids", "other currency", "other time"])
+def test_a_statement_that_is_not_the_batchs_is_refused(ran: Desk, change: str) -> None:
+    """Never matched at zero: exit 2 with the reason, and nothing is written."""
+    found = rows(ran)
+    for number, row in enumerate(found):
+        if change != "other time":
+            row |= {"refund_id": f"re_x{number}", "idempotency_key": "", "reference": "", "charge": "elsewhere"}
+        if change == "other currency":
+            row["currency"] = "eur"
+        if change == "other time":
+            row |= {
+                "created": "2001-01-01T00:00:00Z",
+                "refund_id": f"re_x{number}",
+                "idempotency_key": "",
+                "reference": "",
+            }
+    events = len(ran("show", "refunds", "R1", "--json").json["events"])
+    said = ran("reconcile", "refunds", "--statement", save(ran, found), "--json")
+    assert said.code == 2
+    codes = {"other ids": "nothing_matches", "other currency": "wrong_currency", "other time": "wrong_period"}
+    assert said.json["error"]["code"] == codes[change]
+    assert len(ran("show", "refunds", "R1", "--json").json["events"]) == events
+    assert ran("findings", "refunds", "--json").json["findings"] == []
+
+
+def test_the_reports_are_safe_to_open(ran: Desk) -> None:
+    """CSV cells cannot be formulas, the page stands alone and escapes what it shows."""
+    found = rows(ran)
+    evil = {
+        **found[0],
+        "refund_id": '=HYPERLINK("http://x","<script>")',
+        "idempotency_key": "",
+        "reference": "",
+        "charge": "",
+    }
+    said = ran("reconcile", "refunds", "--statement", save(ran, [*found, evil]), "--csv", "out", "--html", "page.html")
+    assert said.code in (1, 2)
+    evil["refund_id"] = "@SUM(A1)<script>"
+    said = ran("reconcile", "refunds", "--statement", save(ran, [*found, evil]), "--csv", "out", "--html", "page.html")
+    assert said.code == 1, said.err
+    (row,) = csv.DictReader((ran.folder / "out" / "missing_in_ledger.csv").open(newline=""))
+    assert row["reference"].startswith("'@") and row["statement_amount"] == "10.00"
+    page = (ran.folder / "page.html").read_text()
+    assert "<script>" not in page and "http" not in page.replace("http-equiv", "")
+    assert "80.00" in page and "90.00" in page
+
+
+def test_two_overlapping_files_are_united_by_counts(ran: Desk) -> None:
+    """A row in both files is one row; nothing is found."""
+    found = rows(ran)
+    one, two = save(ran, found[:5], "one.csv"), save(ran, found[3:], "two.csv")
+    said = ran("reconcile", "refunds", "--statement", one, "--statement", two, "--json")
+    assert said.code == 0, said.err
+    assert said.json["statement"]["rows"] == 10 and said.json["statement"]["rows_ignored"] == 2
+    assert said.json["classes"]["matched"] == 8
+
+
+def test_the_terminal_shows_the_equation(ran: Desk) -> None:
+    """For people: both sums, what explains the difference, the classes."""
+    found = rows(ran)
+    found[1]["amount"] = "1250"
+    said = ran("reconcile", "refunds", "--statement", save(ran, found))
+    assert said.code == 1
+    for text in ("80.00", "2.50", "82.50", "amount_mismatch", "R"):
+        assert text in said.out
