@@ -119,7 +119,7 @@ class Reading:
         if self._spool.count == 0 and not self._report.blocking:
             why = "no row of the input can be used" if self._report.refused else "the input has no items"
             self._report.block(self._report.make("no_items", why))
-        totals = {total.currency: total.total.minor for total in self._totals.result()}
+        totals = self._totals.sums()
         check_expected(self._settings.expect, items=self._spool.count, totals=totals, report=self._report)
 
     def _result(self, finished: bool) -> Intake:

@@ -10,7 +10,7 @@ from payonce.core.errors import InputError, Problem
 from payonce.core.model import NewItem
 from payonce.intake.duplicates import Shared
 from payonce.intake.report import Counts, Ignored, Log, Note, Report
-from payonce.intake.spool import Record, Spool
+from payonce.intake.spool import PlainRow, Record, Spool
 from payonce.intake.totals import CurrencyTotal
 
 SHOWN = 20
@@ -61,8 +61,12 @@ class Intake:
         return self._spool.items()
 
     def records(self) -> Iterator[tuple[list[Record], list[int]]]:
-        """The same items as plain records, some thousand at a time with their lines: the quick way into a store."""
+        """The same items as plain records, some thousand at a time with their lines."""
         return self._spool.records()
+
+    def rows(self) -> Iterator[list[PlainRow]]:
+        """The same items as a store's rows take them, some thousand at a time: the quick way into a store."""
+        return self._spool.rows()
 
     def raise_if_bad(self) -> None:
         """Raises InputError, with the first problems, unless the input may be sealed (``ok``)."""

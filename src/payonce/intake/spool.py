@@ -10,7 +10,7 @@ import hashlib
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ from payonce.intake.block import Cells
 from payonce.intake.scratch import scratch_file
 from payonce.intake.validate import Sound
 
+T = TypeVar("T")
 _CHUNK: Final = 1 << 20
 _MONEYS: Final = 100_000
 
@@ -30,6 +31,26 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     amount_minor: int | None
     currency: str | None
     fields: Mapping[str, Any]
+    id: str
+    target: str
+
+
+class PlainRow(NamedTuple):
+    """An item as a store's row takes it: ``fields`` is their canonical JSON, ``target`` the id where none is mapped."""
+
+    id: str
+    target: str
+    amount_minor: int | None
+    currency: str | None
+    fields: str
+
+
+class _RawRecord(msgspec.Struct, frozen=True, gc=False):
+    """A record whose fields stay JSON."""
+
+    amount_minor: int | None
+    currency: str | None
+    fields: msgspec.Raw
     id: str
     target: str
 
@@ -116,7 +137,7 @@ class Spool:
         self._dropped = dropped
         self.count -= dropped.count(1)
         self._digest = hashlib.sha256()
-        for batch, _ in self._batches():
+        for batch, _ in self._batches(Record):
             self._digest.update(_ENCODER.encode_lines(batch))
 
     @property
@@ -126,10 +147,18 @@ class Spool:
 
     def records(self) -> Iterator[tuple[list[Record], list[int]]]:
         """The items in order, some thousand at a time, each with the line it came from."""
-        return self._batches()
+        return self._batches(Record)
 
-    def _batches(self) -> Iterator[tuple[list[Record], list[int]]]:
-        decoder = msgspec.json.Decoder(Record)
+    def rows(self) -> Iterator[list[PlainRow]]:
+        """The items in order, some thousand at a time, without decoding what a store keeps as JSON anyway."""
+        for batch, _ in self._batches(_RawRecord):
+            yield [
+                PlainRow(record.id, record.target, record.amount_minor, record.currency, str(record.fields, "utf-8"))
+                for record in batch
+            ]
+
+    def _batches(self, kind: type[T]) -> Iterator[tuple[list[T], list[int]]]:
+        decoder = msgspec.json.Decoder(kind)
         offset = place = 0
         carry = b""
         while True:
@@ -156,14 +185,14 @@ class Spool:
         lines.frombytes(self._lines.read(count * 8))
         return lines.tolist()
 
-    def _kept(self, batch: list[Record], lines: list[int], first: int) -> tuple[list[Record], list[int]]:
+    def _kept(self, batch: list[T], lines: list[int], first: int) -> tuple[list[T], list[int]]:
         keep = [not gone for gone in self._dropped[first : first + len(batch)]]
         return list(compress(batch, keep)), list(compress(lines, keep))
 
     def items(self) -> Iterator[NewItem]:
         """The items in order, as the ledger takes them."""
         moneys: dict[tuple[str | None, int | None], Money | None] = {}
-        for batch, lines in self._batches():
+        for batch, lines in self._batches(Record):
             keys = [(record.currency, record.amount_minor) for record in batch]
             for currency, minor in set(keys).difference(moneys):
                 moneys[currency, minor] = None if minor is None else Money.of_minor(minor, currency or "")

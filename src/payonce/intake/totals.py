@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from payonce.core.money import Money, format_minor
+from payonce.core.money import MAX_MINOR, Money, format_minor
 from payonce.intake.report import Report
 from payonce.intake.settings import Expect
 from payonce.intake.spool import Spool
@@ -22,7 +22,7 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True)
 class CurrencyTotal:
-    """The items of one currency. ``total`` may exceed what one amount may be; it is exact all the same."""
+    """The items of one currency."""
 
     currency: str
     items: int
@@ -64,8 +64,12 @@ class Totals:
                 place = places[amounts.index(low)]
                 self._smallest[currency] = (low, ids[place], lines[place])
 
+    def sums(self) -> dict[str, int]:
+        """The total of each currency in minor units, however large."""
+        return dict(self._minor)
+
     def result(self) -> tuple[CurrencyTotal, ...]:
-        """The totals, by currency code."""
+        """The totals, by currency code, without those that are too large to be money (which is a problem)."""
         return tuple(
             CurrencyTotal(
                 currency,
@@ -75,6 +79,7 @@ class Totals:
                 _extreme(self._smallest[currency], currency),
             )
             for currency in sorted(self._items)
+            if self._minor[currency] <= MAX_MINOR
         )
 
 
@@ -98,6 +103,9 @@ def totals_of(spool: Spool) -> Totals:
 def check_expected(expect: Expect, *, items: int, totals: Mapping[str, int], report: Report) -> None:
     """Reports where the input does not add up to its control totals. A currency that is not stated is not checked,
     except that a stated set of totals must cover every currency of the input."""
+    for currency, minor in totals.items():
+        if minor > MAX_MINOR:
+            report.block(report.make("total_too_large", f"the {currency} total is too large; split the input"))
     if expect.items is not None and expect.items != items:
         report.block(
             report.make(

@@ -177,3 +177,19 @@ def test_the_mapping_must_fit_the_operation(tmp_path: Path) -> None:
         assert set(intake.problem_codes) == {"no_amount_column", "no_currency"}
     with read_file(path, id="ref", amount="amount", currency_value="XYZ") as intake:
         assert only_problem(intake).code == "unknown_currency"
+
+
+def test_plain_rows_are_the_items(tmp_path: Path) -> None:
+    """What a store takes quickly says the same as the items."""
+    text = 'A1,1,USD,"q ""x"" é"\nA2,2,USD,\nA1,1,USD,"q ""x"" é"\n'
+    with read_file(written(tmp_path, text), on_duplicate="skip") as intake:
+        assert [row for batch in intake.rows() for row in batch] == [
+            ("A1", "A1", 100, "USD", '{"memo":"q \\"x\\" é"}'),
+            ("A2", "A2", 200, "USD", '{"memo":""}'),
+        ]
+
+
+def test_a_total_that_no_ledger_holds_is_refused(tmp_path: Path) -> None:
+    """Each amount fits; their sum does not."""
+    with read_file(written(tmp_path, "".join(f"A{n},{5 * 10**16},USD,\n" for n in range(2)))) as intake:
+        assert "total_too_large" in intake.problem_codes
