@@ -198,7 +198,7 @@ class Classifier:
         if not read.parsed and not ruled:
             return Unresolved("unreadable_answer", "the answer is a success, but not a JSON document")
         try:
-            return self._executions.executed(read.tree, read.answer, context, reference=reference, ruled=ruled)
+            return self._executions.executed(read.tree, read.answer, context=context, reference=reference, ruled=ruled)
         except Unsure as unsure:
             return Unresolved(
                 unsure.code,

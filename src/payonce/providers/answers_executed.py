@@ -126,7 +126,7 @@ class ExecutionReader:
         return self._billed is not None and self._currency is None and item.money is None
 
     def executed(
-        self, tree: Any, answer: Answer, context: Context, *, reference: str | None, ruled: bool
+        self, tree: Any, answer: Answer, *, context: Context, reference: str | None, ruled: bool
     ) -> Executed | Refused:
         """The execution that the answer confirms; Refused where its own status says that it failed.
 
@@ -137,19 +137,19 @@ class ExecutionReader:
         found = named or (self._own.text(context) if self._own and ruled else None)
         if found is None:
             raise Unsure("no_reference", "the answer is a success without a reference")
-        self._check_echo(tree, answer, context, found)
+        self._check_echo(tree, answer, context=context, reference=found)
         settlement, word = self.status.of(tree, answer)
         if settlement is Settlement.FAILED:
             return Refused(word[:80], f"the provider answers that {found} is {word[:80]}")
         return Executed(
             reference=found,
-            billed=self._billed_amount(tree, answer, context.item, found),
+            billed=self._billed_amount(tree, answer, item=context.item, reference=found),
             settlement=settlement,
             kept=self._kept.of(tree, answer),
             output=values.jsonable(self._output.find(tree, answer)) if self._output else None,
         )
 
-    def _billed_amount(self, tree: Any, answer: Answer, item: Item, reference: str) -> Money | None:
+    def _billed_amount(self, tree: Any, answer: Answer, *, item: Item, reference: str) -> Money | None:
         raw = self._billed.find(tree, answer) if self._billed else None
         if raw is None:
             return None
@@ -163,7 +163,7 @@ class ExecutionReader:
         except ValueError as error:
             raise Unsure("billed_unreadable", str(error), final=True, reference=reference) from error
 
-    def _check_echo(self, tree: Any, answer: Answer, context: Context, reference: str) -> None:
+    def _check_echo(self, tree: Any, answer: Answer, *, context: Context, reference: str) -> None:
         for template, path in self._echo:
             shown = values.text(path.find(tree, answer))
             if shown is not None and shown != template.text(context):

@@ -84,14 +84,15 @@ class HttpProvider:
                 hint='add billed_currency = "currency" or, fixed, billed_currency = "\'USD\'"',
             )
         context = Context(item, key, config.batch)
-        headers = [(name, template.header(context)) for name, template in config.item_headers]
-        if config.body.content_type is not None:
-            headers.append(("Content-Type", config.body.content_type))
-        if config.key_header is not None:
+        call = config.call
+        headers = [(name, template.header(context)) for name, template in call.headers]
+        if call.body.content_type is not None:
+            headers.append(("Content-Type", call.body.content_type))
+        if call.key_header is not None:
             if key is None:
                 raise ConfigError("the call has no key", code="template_unfilled", hint="this is a defect in payonce")
-            headers.append((config.key_header, key))
-        return Request(config.method, config.path.path(context), config.body.render(context), tuple(headers))
+            headers.append((call.key_header, key))
+        return Request(call.method, call.path.path(context), call.body.render(context), tuple(headers))
 
     async def send(self, request: Request, item: Item, *, key: str | None, timeout_us: int, gate: Gate) -> Reply:
         """See protocol.Provider."""
@@ -99,7 +100,7 @@ class HttpProvider:
         result = await self._transport.send(request, timeout_us=timeout_us, gate=gate)
         ended_us = time.time_ns() // 1000
         if isinstance(result, Fault):
-            return self._faulty(result, started_us, ended_us)
+            return self._faulty(result, started_us=started_us, ended_us=ended_us)
         classifier = self._config.classifier
         read = classifier.read(result, now_us=ended_us)
         outcome = classifier.outcome(read, Context(item, key, self._config.batch))
@@ -115,7 +116,7 @@ class HttpProvider:
             ended_us=ended_us,
         )
 
-    def _faulty(self, fault: Fault, started_us: int, ended_us: int) -> Reply:
+    def _faulty(self, fault: Fault, *, started_us: int, ended_us: int) -> Reply:
         message = self._redactor.text(fault.message)
         outcome: Outcome
         if fault.sent:

@@ -32,17 +32,29 @@ MAX_EXECUTION_US: Final = 60_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class CallShape:
+    """What makes an item's request. ``headers`` are filled for every item; ``key_header`` carries the key, if any."""
+
+    method: str
+    path: Template
+    body: Body
+    headers: tuple[tuple[str, Template], ...]
+    key_header: str | None
+
+    @property
+    def templates(self) -> tuple[Template, ...]:
+        """All of its templates."""
+        return (self.path, *self.body.templates, *(template for _, template in self.headers))
+
+
+@dataclass(frozen=True, slots=True)
 class HttpConfig:
-    """A checked configuration. ``item_headers`` are filled for every item, ``mapped`` are columns that [item] maps."""
+    """A checked configuration. ``mapped`` are columns that [item] maps to built-in placeholders."""
 
     declaration: Declaration
     digest: str
     batch: str
-    method: str
-    path: Template
-    body: Body
-    item_headers: tuple[tuple[str, Template], ...]
-    key_header: str | None
+    call: CallShape
     executions: ExecutionReader
     classifier: Classifier
     lookup: HttpLookup | None
@@ -53,9 +65,14 @@ class HttpConfig:
     transport: TransportSettings
     transport_name: str
     redactor: Redactor
-    templates: tuple[Template, ...]
     mapped: Mapping[str, str] = field(default_factory=dict)
     request_id_headers: tuple[str, ...] = ()
+
+    @property
+    def templates(self) -> tuple[Template, ...]:
+        """Every template there is, for checking their placeholders."""
+        readers = (self.executions, self.lookup, self.preflight)
+        return (*self.call.templates, *(found for reader in readers if reader for found in reader.templates))
 
 
 def configure(
@@ -73,48 +90,42 @@ def configure(
     names = Names(mapped)
     no_secrets_in_templates(settings)
     address = base_url(settings, vault)
-    shared, per_item = headers(settings, vault, names)
-    body = _body(settings.call, names)
-    path = Template(settings.call.path, place="[provider.call] path", names=names)
-    executions = ExecutionReader(settings.call, names=names, returns_output=operation == "call")
+    shared, per_item = headers(settings, vault, names=names)
+    returns_output = operation == "call"
+    executions = ExecutionReader(settings.call, names=names, returns_output=returns_output)
     lookup = None
     if settings.lookup is not None:
-        lookup = HttpLookup(
-            settings.lookup, base_url=address, names=names, batch=batch, returns_output=operation == "call"
-        )
-    preflight = HttpPreflight(settings.preflight, names=names) if settings.preflight else None
-    templates = (
-        path,
-        *body.templates,
-        *(template for _, template in per_item),
-        *executions.templates,
-        *(lookup.templates if lookup else ()),
-        *(preflight.templates if preflight else ()),
-    )
-    _check_paths(settings)
-    _check_key_use(settings.key, templates)
-    return HttpConfig(
-        declaration=_declaration(settings, operation, lookup, executions),
+        lookup = HttpLookup(settings.lookup, base_url=address, names=names, batch=batch, returns_output=returns_output)
+    config = HttpConfig(
+        declaration=_declaration(settings, operation=operation, lookup=lookup, executions=executions),
         digest=_digest(settings, address),
         batch=batch,
-        method=settings.call.method,
-        path=path,
-        body=body,
-        item_headers=per_item,
-        key_header=settings.key.header if settings.key else None,
+        call=_call(settings, names, per_item=per_item),
         executions=executions,
         classifier=Classifier(settings.answers, key=settings.key, executions=executions),
         lookup=lookup,
-        preflight=preflight,
+        preflight=HttpPreflight(settings.preflight, names=names) if settings.preflight else None,
         identity=settings.identity,
         account=vault.resolve(settings.account, place="[provider] account", secret=False) if settings.account else None,
         mode=settings.mode,
-        transport=transport(settings, vault, address, shared, concurrency),
+        transport=transport(settings, vault, address=address, shared=shared, concurrency=concurrency),
         transport_name=settings.transport,
         redactor=vault.redactor(),
-        templates=templates,
         mapped=mapped,
         request_id_headers=(settings.request_id_header,) if settings.request_id_header else (),
+    )
+    _check_paths(settings)
+    _check_key_use(settings.key, config)
+    return config
+
+
+def _call(settings: HttpTable, names: Names, *, per_item: tuple[tuple[str, Template], ...]) -> CallShape:
+    return CallShape(
+        method=settings.call.method,
+        path=Template(settings.call.path, place="[provider.call] path", names=names),
+        body=_body(settings.call, names),
+        headers=per_item,
+        key_header=settings.key.header if settings.key else None,
     )
 
 
@@ -131,13 +142,13 @@ def _check_paths(settings: HttpTable) -> None:
             raise bad_setting(f"{place} is not a path", hint='it starts with "/" and is percent-encoded where needed')
 
 
-def _check_key_use(key: KeyTable | None, templates: tuple[Template, ...]) -> None:
-    used = any("key" in template.names for template in templates)
-    if key is None and used:
+def _check_key_use(key: KeyTable | None, config: HttpConfig) -> None:
+    sent = any("key" in template.names for template in config.call.templates)
+    if key is None and any("key" in template.names for template in config.templates):
         raise bad_setting(
             "the templates use {key}, but there is no [provider.key]", hint="add the table with retention"
         )
-    if key is not None and key.header is None and not used:
+    if key is not None and key.header is None and not sent:
         raise bad_setting(
             "[provider.key] does not say where the key travels", hint='add header = "...", or use {key} in the body'
         )
@@ -156,7 +167,7 @@ def _body(call: CallTable, names: Names) -> Body:
 
 
 def _declaration(
-    settings: HttpTable, operation: str, lookup: HttpLookup | None, executions: ExecutionReader
+    settings: HttpTable, *, operation: str, lookup: HttpLookup | None, executions: ExecutionReader
 ) -> Declaration:
     key = None
     if settings.key is not None:

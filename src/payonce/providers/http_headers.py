@@ -52,7 +52,7 @@ def is_loopback(host: str) -> bool:
 
 
 def headers(
-    settings: HttpTable, vault: Vault, names: Names
+    settings: HttpTable, vault: Vault, *, names: Names
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, Template], ...]]:
     """Headers of every request (these may be credentials), and headers with placeholders, which belong to the item."""
     shared: list[tuple[str, str]] = []
@@ -134,7 +134,7 @@ def _texts(place: str, value: Any) -> list[tuple[str, str]]:
 
 
 def transport(
-    settings: HttpTable, vault: Vault, address: str, shared: tuple[tuple[str, str], ...], concurrency: int
+    settings: HttpTable, vault: Vault, *, address: str, shared: tuple[tuple[str, str], ...], concurrency: int
 ) -> TransportSettings:
     """Where and how requests go. Raises ConfigError."""
     host = urlsplit(address).hostname or ""

@@ -52,16 +52,16 @@ class Entries:
             place=_PLACE,
         )
 
-    def of(self, tree: Any, answer: Answer, context: Context) -> list[Execution]:
+    def of(self, tree: Any, answer: Answer, *, context: Context) -> list[Execution]:
         """A page's executions. Raises UnreadablePage for a page that is not what the settings describe."""
         entries = self._found.find(tree, answer)
         if isinstance(entries, dict):
             entries = [entries]
         if not isinstance(entries, list):
             raise UnreadablePage(f"{self._found.place} leads to no list")
-        return [self._execution(entry, answer, context) for entry in entries]
+        return [self._execution(entry, answer, context=context) for entry in entries]
 
-    def _execution(self, entry: Any, answer: Answer, context: Context) -> Execution:
+    def _execution(self, entry: Any, answer: Answer, *, context: Context) -> Execution:
         reference = values.reference(self._reference.find(entry, answer))
         if reference is None:
             raise UnreadablePage(f"{self._reference.place} leads to no reference in an entry")
@@ -168,7 +168,7 @@ class HttpLookup:
             bodies.append(reply.body)
             try:
                 tree = values.parse(reply.body)
-                seen += self._entries.of(tree, reply, context)
+                seen += self._entries.of(tree, reply, context=context)
                 path = self._pages.after(tree, reply, first_path=first)
             except (UnreadablePage, PathError, ValueError) as error:
                 return LookupFailed("unreadable_answer", str(error)[:300])

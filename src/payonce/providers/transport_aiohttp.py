@@ -116,7 +116,7 @@ class AiohttpTransport:
         token = _CELL.set(cell)
         deadline = asyncio.get_running_loop().time() + timeout_us / 1e6
         try:
-            return await self._send(request, cell, deadline)
+            return await self._send(request, cell, deadline=deadline)
         except _GateClosed:
             return GATE_CLOSED
         except _HandedOverBefore:
@@ -126,16 +126,16 @@ class AiohttpTransport:
         finally:
             _CELL.reset(token)
 
-    async def _send(self, request: Request, cell: _Cell, deadline: float) -> Answer | Fault:
+    async def _send(self, request: Request, cell: _Cell, *, deadline: float) -> Answer | Fault:
         now: Callable[[], float] = asyncio.get_running_loop().time
         for _ in range(_FRESH_TRIES):
             try:
-                return await self._exchange(request, cell, deadline - now())
+                return await self._exchange(request, cell, left_s=deadline - now())
             except _StaleConnection:
                 continue
         return Fault("connect_failed", "no usable connection could be had", sent=False)
 
-    async def _exchange(self, request: Request, cell: _Cell, left_s: float) -> Answer | Fault:
+    async def _exchange(self, request: Request, cell: _Cell, *, left_s: float) -> Answer | Fault:
         assert self._session is not None, "the transport is not open"
         if left_s <= 0:
             return Fault("connect_timeout", "no time was left to connect", sent=cell.sent, load=True)

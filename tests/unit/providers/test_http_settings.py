@@ -125,6 +125,7 @@ def test_headers_with_placeholders_belong_to_the_item() -> None:
         ({"key": {"header": "K", "retention": "24h", "format": "base64"}}, "format"),
         ({"key": {"header": "K", "retention": "24h", "max_length": 10}}, "max_length"),
         ({"key": {"retention": "24h"}}, "key"),
+        ({"key": {"retention": "24h"}, "lookup": {**LOOKUP, "path": "/v1/x?key={key}"}}, "key"),
         ({"key": {"header": "K: x", "retention": "24h"}}, "header"),
         ({"base_url": "api.example.com"}, "base_url"),
         ({"base_url": "ftp://api.example.com"}, "base_url"),
