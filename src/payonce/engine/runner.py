@@ -14,7 +14,7 @@ from payonce.core.commands import BatchCommand, Control
 from payonce.core.errors import LedgerError, UsageError
 from payonce.core.keys import KeyMaker
 from payonce.core.model import SECOND_US, Actor, Batch, Limits, Status, Worker
-from payonce.core.states import BatchState, ItemState
+from payonce.core.states import RUNNABLE, BatchState, ItemState
 from payonce.engine.attempt import Caller
 from payonce.engine.beside import Beside
 from payonce.engine.crashpoints import hit
@@ -68,7 +68,8 @@ class Runner:
         """The session; returns the batch's status at its end, None where the ledger no longer tells it."""
         session = await self._join(spool, ledger_id)
         self.session = session
-        self.beside = beside = Beside(session, self.wake, self.progress)
+        paused = session.worker.state is BatchState.PAUSED
+        self.beside = beside = Beside(session, self.wake, self.progress, paused=paused)
         workers: list[asyncio.Task[None]] = []
         helpers = [asyncio.create_task(c) for c in (beside.heartbeat(), beside.watch(), beside.report())]
         try:
@@ -95,7 +96,7 @@ class Runner:
         asked = self.clock.steady_us()
         worker = await self.ledger.join(self.batch.spec.id, actor=self.actor, lease_us=lease_us)
         time = LedgerTime.at(self.clock, worker.now_us)
-        if not worker.others and not self.resolve_only:
+        if worker.state in RUNNABLE and not worker.others:
             await self._control(BatchCommand.START, worker=worker)
         spool.reserve(concurrency=self._worker_count())
         pacer = Pacer(

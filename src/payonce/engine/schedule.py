@@ -1,7 +1,8 @@
 """What this process holds in memory of a batch: a few items that are ready, due or waiting, never all of them.
 
 The ledger is the memory: whatever does not fit here is dropped and found again in the next sweep. One item at a time
-per target is in hand; the ledger enforces the same over all processes.
+per target is in hand; the ledger enforces the same over all processes. A pending item that comes from a dead worker takes
+its target from planned ones, and replaces what was known of it as planned.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ class Schedule:
         self._due: list[tuple[int, int, str]] = []
         self._waiting: dict[str, deque[Item]] = {}
         self._waiting_count = 0
-        self._busy: set[str] = set()
+        self._owner: dict[str, int] = {}  # the item that holds each target
         self._held: set[int] = set()
+        self._resolving: set[int] = set()
         self.active = 0
 
     @property
@@ -65,8 +67,8 @@ class Schedule:
         self._enqueue(item)
 
     def _enqueue(self, item: Item) -> None:
-        if item.target not in self._busy:
-            self._busy.add(item.target)
+        if item.target not in self._owner:
+            self._owner[item.target] = item.n
             self._ready.append(item)
         elif self._waiting_count < WAITING_LIMIT:
             self._waiting.setdefault(item.target, deque()).append(item)
@@ -75,9 +77,27 @@ class Schedule:
             self._held.discard(item.n)
 
     def resolve_at(self, n: int, target: str, at_us: int) -> None:
-        """A pending item is to be resolved at a time; it holds its target."""
+        """A pending item is to be resolved at a time; it holds its target. One that is being resolved already is not
+        resolved twice."""
+        if n in self._resolving:
+            return
+        if n in self._held:
+            self._forget_planned(n)
+        self._push_due(n, target, at_us)
+
+    def _forget_planned(self, n: int) -> None:
+        """The item was planned when it was offered, but another worker has sent it since."""
+        self._ready = deque(item for item in self._ready if item.n != n)
+        self._later = [entry for entry in self._later if entry[1] != n]
+        heapq.heapify(self._later)
+        left = {target: deque(i for i in queue if i.n != n) for target, queue in self._waiting.items()}
+        self._waiting = {target: queue for target, queue in left.items() if queue}
+        self._waiting_count = sum(map(len, self._waiting.values()))
+
+    def _push_due(self, n: int, target: str, at_us: int) -> None:
+        self._resolving.add(n)
         self._held.add(n)
-        self._busy.add(target)
+        self._owner[target] = n
         heapq.heappush(self._due, (at_us, n, target))
 
     def take(self, now_us: int) -> Task | None:
@@ -89,8 +109,11 @@ class Schedule:
             _, n, target = heapq.heappop(self._due)
             self.active += 1
             return Task(n, target, None)
-        if self._ready:
+        while self._ready:
             item = self._ready.popleft()
+            if self._owner.get(item.target) != item.n:
+                self._enqueue(item)  # a pending item took its target meanwhile
+                continue
             self.active += 1
             return Task(item.n, item.target, item)
         return None
@@ -104,14 +127,14 @@ class Schedule:
         """The item is decided, or another worker's: it and its target are free."""
         self.active -= 1
         self._held.discard(n)
-        self._release(target)
+        self._release(n, target)
 
     drop = finish  # planned still: the ledger hands it out again in the next sweep
 
     def again(self, item: Item) -> None:
         """The item is planned again, to be sent not before its ``not_before_us``."""
         self.active -= 1
-        self._release(item.target)
+        self._release(item.n, item.target)
         if len(self._later) < WAITING_LIMIT:
             heapq.heappush(self._later, (item.not_before_us, item.n, item))
         else:
@@ -120,14 +143,20 @@ class Schedule:
     def reschedule(self, n: int, target: str, at_us: int) -> None:
         """The item stays pending and is to be looked at again at a time; its target stays taken."""
         self.active -= 1
-        self.resolve_at(n, target, at_us)
+        self._push_due(n, target, at_us)
 
-    def _release(self, target: str) -> None:
+    def _release(self, n: int, target: str) -> None:
+        """The item does not hold its target any more: the next one that waits for it is ready."""
+        self._resolving.discard(n)
+        if self._owner.get(target) != n:
+            return
+        del self._owner[target]
         waiting = self._waiting.get(target)
         if not waiting:
-            self._busy.discard(target)
             return
-        self._ready.appendleft(waiting.popleft())
+        item = waiting.popleft()
         self._waiting_count -= 1
+        self._owner[target] = item.n
+        self._ready.appendleft(item)
         if not waiting:
             del self._waiting[target]

@@ -93,7 +93,9 @@ class Spool:
     def _open(self, folder: Path, size: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         path = self._file(folder)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        # Under another name until it is locked: a file that another process finds is never one that it may take away.
+        new = path.with_suffix(".new")
+        fd = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if size:
@@ -103,11 +105,21 @@ class Spool:
                 else:
                     allocate(fd, 0, size)
             os.fsync(fd)
+            new.rename(path)
+            _sync_folder(folder)
         except OSError:
             os.close(fd)
+            new.unlink(missing_ok=True)
             path.unlink(missing_ok=True)
             raise
+        self._release()
         self._fd, self._path, self._end = fd, path, 0
+
+    def _release(self) -> None:
+        """Lets go of the present file as it is."""
+        if self._fd is not None:
+            os.close(self._fd)
+        self._fd = self._path = None
 
     def write(self, record: Spooled) -> Path:
         """Makes one answer durable; returns the file. Falls back to the other places; raises LedgerError if all fail
@@ -121,7 +133,7 @@ class Spool:
                     self._open(attempt, 0)
                 if self._fd is None or self._path is None:
                     continue
-                os.pwrite(self._fd, line, self._end)
+                _write_all(self._fd, line, self._end)
                 os.fsync(self._fd)
             except OSError as fault:
                 faults.append(str(fault))
@@ -136,13 +148,16 @@ class Spool:
         """Gives the reserved space back; a spool nothing was written to disappears."""
         if self._fd is None or self._path is None:
             return
-        if self.written:
-            os.ftruncate(self._fd, self._end)
-            os.fsync(self._fd)
-        else:
-            self._path.unlink(missing_ok=True)
-        os.close(self._fd)
-        self._fd = self._path = None
+        try:
+            if self._end:
+                os.ftruncate(self._fd, self._end)
+                os.fsync(self._fd)
+            else:
+                self._path.unlink(missing_ok=True)
+        except OSError:
+            pass  # the records are durable; only the space behind them is not given back
+        finally:
+            self._release()
 
     def waiting(self) -> Iterator[tuple[Path, tuple[Spooled, ...], bool]]:
         """The spool files that earlier processes of this ledger left: path, whole records, and whether a torn one
@@ -151,6 +166,22 @@ class Spool:
             for path in sorted(folder.glob(f"{self._name}.*.spool")) if folder.is_dir() else ():
                 if path != self._path and not _in_use(path):
                     yield path, *_read(path)
+
+
+def _write_all(fd: int, data: bytes, at: int) -> None:
+    """A full disk may take a part of a write without an error: then the rest is tried, and the error comes."""
+    while data:
+        count = os.pwrite(fd, data, at)
+        data, at = data[count:], at + count
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes a new name in a folder durable."""
+    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _in_use(path: Path) -> bool:
