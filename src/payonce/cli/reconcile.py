@@ -161,5 +161,7 @@ def _show_proofs(screen: Screen, found: dict[str, Any]) -> None:
     open_proofs = [p for p in found["proofs"] if p["proves"] != "returned"] if not found["applied"] else []
     if open_proofs:
         screen.note(f"the statement decides {len(open_proofs)} items that the ledger does not know: --apply writes it")
+    for miss in found["near_misses"][:_MOST_SHOWN]:
+        screen.note(f"{miss['item']}: {miss['note']}; nothing was matched by it")
     if found["undecided"]:
         screen.note(f"{len(found['undecided'])} items without a known outcome are not decided by this statement")

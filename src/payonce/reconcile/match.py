@@ -14,7 +14,7 @@ from dataclasses import replace
 from payonce.core.states import ItemState
 from payonce.reconcile.compare import Verdict, absent, compare, extra
 from payonce.reconcile.model import Balance, Coverage, Discrepancy, Entry, Kind, LedgerLine, Proven, Reconciliation
-from payonce.reconcile.pairing import Pairs, pair, suggestions
+from payonce.reconcile.pairing import Pairs, near_misses, pair, suggestions
 
 
 def reconcile(
@@ -37,7 +37,8 @@ def reconcile(
     for number, entry in enumerate(entries):
         if number not in pairs.line_of and number not in pairs.legs:
             account.leftover(entry, hints.get(number), known=entry.reference in elsewhere)
-    return account.result()
+    near = {lines[place].item: text for place, text in near_misses(pairs).items()}
+    return replace(account.result(), near_misses=near)
 
 
 class _Account:

@@ -208,3 +208,4 @@ class Reconciliation:
     undecided: tuple[str, ...] = ()
     elsewhere: tuple[Entry, ...] = ()
     pairs: Mapping[str, int] = field(default_factory=dict)
+    near_misses: Mapping[str, str] = field(default_factory=dict)

@@ -136,32 +136,60 @@ def _after_send(line: LedgerLine, entry: Entry) -> bool:
 
 def suggestions(pairs: Pairs) -> dict[int, str]:
     """For entries that nobody claims, the item that may have been meant, in words, by the entry's place."""
-    near: dict[str, int] = {}
+    near: dict[str, list[int]] = {}
     same: dict[tuple[str, str, int], int] = {}
     free = [number for number in range(len(pairs.entries)) if number not in pairs.line_of and number not in pairs.legs]
     if not free:
         return {}
     for place, line in enumerate(pairs.lines):
-        for name in (line.reference, line.item, line.target):
+        for name in {line.reference, line.item, line.target}:
             if name:
-                near.setdefault(name.casefold(), place)
+                near.setdefault(name.casefold(), []).append(place)
         if line.money is not None:
             same.setdefault((line.target, line.money.currency, line.money.minor), place)
     found = {number: _suggest(pairs, number, near, same) for number in free}
     return {number: text for number, text in found.items() if text}
 
 
-def _suggest(pairs: Pairs, number: int, near: dict[str, int], same: dict[tuple[str, str, int], int]) -> str | None:
+def _suggest(
+    pairs: Pairs, number: int, near: dict[str, list[int]], same: dict[tuple[str, str, int], int]
+) -> str | None:
     entry = pairs.entries[number]
     if entry.target and len(set(entry.legs)) == 1:
         place = same.get((entry.target, entry.currency, entry.legs[0]))
         if place is not None:
             return f"same target and amount as item {pairs.lines[place].item}"
     for name in (entry.reference, *entry.owns, entry.target):
-        other = near.get(name.casefold()) if name else None
-        if other is None:
-            continue
-        line = pairs.lines[other]
-        if name not in (line.reference, line.item, line.target):
+        others = [pairs.lines[place] for place in near.get(name.casefold(), ())] if name else []
+        misses = [line for line in others if name not in (line.reference, line.item, line.target)]
+        if misses:
+            # Of several, the one with the entry's amount is the likelier.
+            line = next((one for one in misses if one.money and one.money.minor in entry.legs), misses[0])
             return f"differs only by case from item {line.item}"
     return None
+
+
+def near_misses(pairs: Pairs) -> dict[int, str]:
+    """For items that something may have been executed for and that have no entry: an entry that differs from them only
+    by case, in words, by the item's place. Also where that entry belongs to another item."""
+    alone = [
+        place
+        for place, line in enumerate(pairs.lines)
+        if place not in pairs.entry_of and (line.committed or line.state in _WITHOUT_OUTCOME)
+    ]
+    if not alone:
+        return {}
+    names: dict[str, str] = {}
+    for entry in pairs.entries:
+        for name in (entry.reference, *entry.owns, entry.target):
+            if name:
+                names.setdefault(name.casefold(), name)
+    found: dict[int, str] = {}
+    for place in alone:
+        line = pairs.lines[place]
+        for name in (line.reference, line.item, line.target):
+            other = names.get(name.casefold()) if name else None
+            if other is not None and other != name:
+                found[place] = f"{name} differs only by case from {other} in the statement"
+                break
+    return found

@@ -57,6 +57,7 @@ def document(report: Report) -> dict[str, Any]:
         "proofs": [proof_json(proven) for proven in result.proven],
         "not_covered": [found.item or found.reference for found in result.uncovered],
         "undecided": list(result.undecided),
+        "near_misses": [{"item": item, "note": note} for item, note in result.near_misses.items()],
         "elsewhere": [entry.reference for entry in result.elsewhere],
         "applied": list(report.applied),
         "not_applied": list(report.left),

@@ -97,6 +97,7 @@ def read_rows(table: Table, layout: Layout, operation: str) -> Rows:
             code="wrong_report", hint="take the report that shows what the batch did", file=table.file,
         )  # fmt: skip
     count = len(table.rows) + len(table.ignored)
+    _refuse_float_ids(reading)
     _body_only(reading)
     _drop_odd_rows(reading)
     _where(reading)
@@ -112,6 +113,16 @@ def read_rows(table: Table, layout: Layout, operation: str) -> Rows:
         (min(t.at_us for t in times), max(t.end_us for t in times)) if times else None, table.declared,
         has_reference=bool(layout.reference),
     )  # fmt: skip
+
+
+def _refuse_float_ids(reading: _Reading) -> None:
+    layout, table = reading.layout, reading.table
+    for name in (*layout.reference, *layout.key, *layout.own, *layout.target):
+        if name in table.floats:
+            refuse(
+                f"{table.file}: column {name!r} holds ids as binary floats; their last digits may be lost",
+                code="float_ids", hint="write ids as text", file=table.file, column=name,
+            )  # fmt: skip
 
 
 def _body_only(reading: _Reading) -> None:

@@ -17,7 +17,7 @@ SECOND_US: Final = 1_000_000
 _DAY_US: Final = 86_400 * SECOND_US
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ISO: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?", re.ASCII)  # fmt: skip
-_PARTS: Final = re.compile(r"(\d{1,4})([./-])(\d{1,2})\2(\d{2,4})(?:[T ,]+(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?\s*(AM|PM)?)?", re.ASCII | re.IGNORECASE)  # fmt: skip
+_PARTS: Final = re.compile(r"(\d{1,4})([./-])(\d{1,2})\2(\d{2,4})(?:[T ,]+(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?\s*(AM|PM)?\s*(Z|UTC|[+-]\d\d:?\d\d)?)?", re.ASCII | re.IGNORECASE)  # fmt: skip
 _EPOCH_DIGITS: Final = {10: SECOND_US, 13: 1000, 16: 1}
 # Names that reports use for offsets; each means one offset only in these reports.
 _ZONES: Final = {
@@ -139,7 +139,9 @@ def _iso(found: re.Match[str], zone: tzinfo) -> Moment | None:
 
 
 def _parts(found: re.Match[str], day_first: bool | None, zone: tzinfo) -> Moment | None:
-    one, separator, two, three, hour, minute, second, fraction, half = found.groups()
+    one, separator, two, three, hour, minute, second, fraction, half, offset = found.groups()
+    if offset:
+        zone = UTC if offset.upper() in ("Z", "UTC") else _zone(offset, 0)
     if len(one) == 4:
         year, month, day = one, two, three
     elif len(three) == 3 or len(one) == 3:

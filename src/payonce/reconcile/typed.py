@@ -32,6 +32,8 @@ def read_json(path: Path, wanted: Wanted, form: FileFormat, report: Report) -> T
         refuse(f"{path.name} is no text: {error}", code="undecodable", hint="say which encoding", file=path.name)
     lines_of = path.suffix.lower() != ".json"
     objects, declared = _lines(text, path.name) if lines_of else _document(text, path.name)
+    if not objects:
+        refuse(f"{path.name} has no rows", code="no_usable_rows", hint="is it the right file?", file=path.name)
     flat = [(line, dict(_flatten(entry))) for line, entry in objects]
     columns = tuple(dict.fromkeys(name for _, entry in flat for name in entry))
     if choose(columns, wanted) is None:
