@@ -6,11 +6,11 @@ All that can be wrong in the settings is found here, before anything is sealed o
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
 import orjson
 
 from payonce.core.keys import KeyFormat
@@ -201,13 +201,18 @@ def _retention_us(text: str) -> int | None:
 
 
 def _digest(settings: HttpTable, address: str) -> str:
-    """SHA-256 over what decides what a call does and what its answer means; of credentials only where they are."""
+    """SHA-256 over what decides what a call does: where it goes, what it says, under which key.
+
+    How answers are read (rules, look-up, expressions, times) may be corrected between runs, and is not part of it; of
+    credentials only where they are. A server on this machine may come back on another port.
+    """
+    call = settings.call
     facts = {
-        "base_url": address,
-        "call": msgspec.to_builtins(settings.call),
-        "key": msgspec.to_builtins(settings.key),
-        "lookup": msgspec.to_builtins(settings.lookup, enc_hook=int),
-        "answers": msgspec.to_builtins(settings.answers),
+        "base_url": re.sub(r"^(https?://(?:127\.0\.0\.1|localhost|\[::1\])):\d+", r"\1", address),
+        "call": [call.method, call.path, call.json, call.form, call.headers],
+        "key": None
+        if settings.key is None
+        else [settings.key.header, settings.key.format, min(settings.key.max_length, 255)],
         "headers": {
             name: "" if is_secret_header(name) or references(value) else value
             for name, value in settings.headers.items()

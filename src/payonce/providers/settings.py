@@ -45,10 +45,11 @@ class CallTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class KeyTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[provider.key]``: idempotency keys. ``retention`` is what the provider promises at least, or ``"forever"``.
 
-    Without ``header`` the key travels where the call's templates say ``{key}``.
+    Without ``header`` the key travels where the call's templates say ``{key}``. Without ``retention`` the shortest
+    window that a provider publishes counts, an hour.
     """
 
-    retention: str
+    retention: str = "1h"
     header: str | None = None
     format: Literal["hex", "uuid", "base32", "bytes32"] = "hex"
     max_length: int = 255

@@ -150,6 +150,7 @@ class OnceCall:
     def executed(self, reference: str, *, billed: Money | None = None, **kept: Any) -> None:
         """The far side executed it: its reference, and what it billed if it says so."""
         self.report(Executed(reference, billed, kept=kept))
+        self.reference = reference
 
 
 @dataclass(frozen=True, slots=True)

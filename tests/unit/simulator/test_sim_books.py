@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from simfar import Far, answered, code_of
+from tests.unit.simulator.simfar import Far, answered, code_of
 
 from payonce.providers.simulator import Call
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from simfar import T0
+from tests.unit.simulator.simfar import T0
 
 from payonce.providers.simulator import Answer, Call, JournalError, World, open_world, parse
 

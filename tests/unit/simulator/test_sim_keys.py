@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from simfar import Far, answered, code_of, waited
+from tests.unit.simulator.simfar import Far, answered, code_of, waited
 
 from payonce.providers.simulator import Abort, Answer, Close, Silence, Wait
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
@@ -20,11 +19,11 @@ KEY = new_key("test")
 
 
 @pytest.fixture
-def books(tmp_path: Path) -> Iterator[Books]:
+def books(tmp_path: Path) -> Books:
     """A ledger of some hundred items and about 850 events: three complete blocks and a rest."""
     books = Books(tmp_path)
     books.run(ITEMS)
-    yield books
+    return books
 
 
 def checkpoint(books: Books, size: int | None = None) -> Signed:

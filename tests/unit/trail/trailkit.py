@@ -59,7 +59,7 @@ class Books:
 
     def start(self, *, batch: str = BATCH) -> Worker:
         """A worker joins and the batch runs, with a budget."""
-        limits = {"budget": {"USD": 10**9}, "attempts": 5}
+        limits = {"budget": {"USD": 10**14}, "attempts": 5}
         self.ledger.control(batch, Control(BatchCommand.CONFIGURE, limits=limits, reason="batch file"), actor=ACTOR)
         worker = self.ledger.join(batch, actor=ACTOR, lease_us=10**12)
         self.ledger.control(batch, Control(BatchCommand.START), actor=ACTOR, worker=worker)
@@ -68,7 +68,7 @@ class Books:
     def write(self, worker: Worker, commands: Iterable[Command]) -> None:
         """Commands that all land."""
         landed = self.ledger.write(worker, list(commands))
-        assert set(landed) <= {Landed.LANDED}, landed
+        assert set(landed) <= {Landed.LANDED}, set(landed)
 
     def run(self, items: int, *, batch: str = BATCH) -> None:
         """A sealed batch with some of everything that can happen to an item, to the end."""
