@@ -6,13 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.unit.stripe import stripekit as kit
 
 from payonce.core.money import Money
 from payonce.core.outcome import Found, LookupFailed
 from payonce.core.states import Settlement
 from payonce.providers.transport import Answer, Fault
 from payonce.testing.provider_rig import Bench, answer
+from tests.unit.stripe import stripekit as kit
 
 
 def look(operation: str, *answers: Answer | Fault, step: int = 0) -> tuple[Any, list[str]]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.unit.stripe import stripekit as kit
 
 from payonce.core.errors import ConfigError, UsageError
 from payonce.core.money import Money
@@ -16,6 +15,7 @@ from payonce.providers.protocol import Identity
 from payonce.providers.registry import Wanted
 from payonce.providers.transport import Answer, TransportSettings
 from payonce.testing.provider_rig import ScriptedTransport, answer
+from tests.unit.stripe import stripekit as kit
 
 
 def scripted(

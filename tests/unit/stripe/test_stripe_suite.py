@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.stripe import stripekit as kit
 
 from payonce.core.money import Money
 from payonce.core.outcome import AlreadyDone, Executed, NotExecuted, Refused, Stop, Unresolved
@@ -11,6 +10,7 @@ from payonce.core.states import Settlement
 from payonce.providers.stripe.codes import ALREADY_DONE, REFUSED, STOP
 from payonce.testing.provider_rig import Case, Rig, answer
 from payonce.testing.provider_suite import ProviderSuite
+from tests.unit.stripe import stripekit as kit
 
 REPLAYED = {"Idempotent_Replayed": "true"}
 COMMON = (
