@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from payonce.core.errors import UsageError
+from payonce.core.states import Settlement
+from payonce.providers.official.facts import settled
 from tests.unit.settling.settlekit import (
     ADYEN_KEY,
     Desk,
@@ -16,10 +20,6 @@ from tests.unit.settling.settlekit import (
     stripe_event,
     stripe_signed,
 )
-
-from payonce.core.errors import UsageError
-from payonce.core.states import Settlement
-from payonce.providers.official.facts import settled
 
 SETTLEMENTS = st.sampled_from(list(Settlement))
 
