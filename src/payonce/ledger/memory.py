@@ -7,7 +7,7 @@ what it replaced, so an error half-way leaves nothing.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import copy
 from typing import Any, Final
 
@@ -271,6 +271,14 @@ class MemoryTables:
         """See ledger.tables."""
         rows = [row for n, row in sorted(self._items[number].items()) if n > after_n]
         return [as_item(row) for row in rows if not states or row.state in states][:limit]
+
+    def billing(self, number: int) -> Iterator[str]:
+        """See ledger.protocol."""
+        for _, row in sorted(self._items[number].items()):
+            minor = "" if row.billed_minor is None else str(row.billed_minor)
+            cells = (str(row.n), row.id, row.reference or "", row.state.value, row.settlement.value, minor,
+                     row.billed_currency or "", row.target, ".")  # fmt: skip
+            yield "\x1f".join(cells) + "\n"
 
     def item(self, number: int, item: str) -> Item | None:
         """See ledger.tables."""

@@ -11,7 +11,7 @@ capability in ``info()``, never a skipped test.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -169,6 +169,14 @@ class Ledger(Protocol):
         self, batch: str | None = None, *, item: str | None = None, after_seq: int = 0, limit: int = 1000
     ) -> tuple[Event, ...]:
         """Events in sequence: of one item, of one batch, or of the whole ledger."""
+        ...
+
+    def billing(self, batch: str) -> Iterator[str]:
+        """What a batch's items were billed, as lines for a bulk comparison: some thousand lines a piece, in input order.
+
+        A line is ``n, id, reference, state, settlement, billed minor units, billed currency, target`` and a point, each
+        behind the other with U+001F between, empty where there is none.
+        """
         ...
 
     def outputs(self, batch: str, *, after_n: int = 0, limit: int = 1000) -> tuple[Output, ...]:

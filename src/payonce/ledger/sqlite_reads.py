@@ -36,6 +36,7 @@ from payonce.ledger.sqlite_rows import (
 from payonce.ledger.tables import Standing
 
 _PAGE = 1000
+_BILLING_PAGE = 5000
 
 
 class SqliteReads:
@@ -111,6 +112,13 @@ class SqliteReads:
         else:
             rows = self._all("events_of_item", after_seq, limit, place(number, n))
         return [_event(row, ids) for row in rows]
+
+    def billing(self, number: int) -> Iterator[str]:
+        """See ledger.protocol. Read as it is consumed, of one instant."""
+        with faults(self._path):
+            rows = self._db.execute(self._sql["billing"], (place(number),))
+            while page := rows.fetchmany(_BILLING_PAGE):
+                yield "".join([line for (line,) in page])
 
     def outputs(self, number: int, *, after_n: int, limit: int) -> list[Output]:
         """See ledger.tables."""

@@ -5,7 +5,7 @@ Reading never waits for a write that is under way: a store gives its ``Reads`` a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from payonce.core.errors import UsageError
 from payonce.core.model import Batch, Event, Finding, Item, OpenIntent, Status, Tally
@@ -73,6 +73,10 @@ class StoreLedger(ItemVerbs, TrailVerbs):
                 return ()
             n = found.n
         return tuple(self._reads.events(number, n=n, after_seq=after_seq, limit=limit))
+
+    def billing(self, batch: str) -> Iterator[str]:
+        """See ledger.protocol."""
+        return self._reads.billing(self._number(batch))
 
     def outputs(self, batch: str, *, after_n: int = 0, limit: int = 1000) -> tuple[Output, ...]:
         """See ledger.protocol."""

@@ -6,7 +6,7 @@ raises LedgerError; ``begin`` to ``commit`` is all or nothing, and ``commit`` re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from payonce.core.model import Event, Finding, Item, OpenIntent
@@ -97,7 +97,8 @@ class Tables(Protocol):
         ...
 
     def save(self, number: int, saved: Saved) -> None:
-        """Writes what a flush hands over; closed intents go before opened ones come."""
+        """Writes what a flush hands over; closed intents go before opened ones come,
+        and one that is opened and changed is opened first."""
         ...
 
     def erase(self, number: int, n: int, *, fields: str, seq: int) -> None:
@@ -141,6 +142,8 @@ class Reads(Protocol):
     def open_intents(self, number: int, ns: Sequence[int]) -> list[OpenIntent]: ...
 
     def events(self, number: int | None, *, n: int | None, after_seq: int, limit: int) -> list[Event]: ...
+
+    def billing(self, number: int) -> Iterator[str]: ...
 
     def outputs(self, number: int, *, after_n: int, limit: int) -> list[Output]: ...
 

@@ -113,6 +113,22 @@ class ReadingCases:
         assert [o.item.n for o in world.ledger.outputs("refunds", after_n=1, limit=1)] == [2]
         assert world.bodies(item="item-2")[-1]["kept"] == {"tokens": 7}
 
+    def test_billing_lines_are_the_items_as_they_are(self, world: World) -> None:
+        """Every item in input order, with what was billed where something was."""
+        worker = world.start(3)
+        world.intend(worker, 2)
+        world.change(worker, 2, ItemEvent.COMMIT, reference="re_2")
+        lines = "".join(world.ledger.billing("refunds")).splitlines()
+        cells = [line.split("\x1f") for line in lines]
+        items = world.ledger.items("refunds").items
+        assert [(c[0], c[1], c[3], c[7], c[8]) for c in cells] == [
+            (str(i.n), i.id, i.state.value, i.target, ".") for i in items
+        ]
+        billed = items[1].billed
+        assert billed is not None
+        assert cells[1][2:7] == ["re_2", "committed", "none", str(billed.minor), billed.currency]
+        assert cells[0][2] == cells[0][5] == cells[0][6] == ""
+
     def test_findings_are_kept_and_in_the_trail(self, world: World) -> None:
         """Each with its item, its facts and an event of its own, in the transaction of the change."""
         worker = world.start(1)

@@ -39,6 +39,20 @@ SELECT place - ?1, id, coalesce(target, id), minor, currency, coalesce(fields, '
 FROM items WHERE place > ?2 AND place < ?1 + 4294967296
 ORDER BY place LIMIT ?3;
 
+-- billing --
+-- One line of text for each item of a batch (see Ledger.billing), some thousand a piece: no row is ever made an object.
+SELECT printf(
+  '%d' || char(31) || '%s' || char(31) || '%s' || char(31) || '%s' || char(31) || '%s' || char(31) || '%s' || char(31)
+    || '%s' || char(31) || '%s' || char(31) || '.' || char(10),
+  place - ?1, id, reference,
+  CASE state WHEN 2 THEN 'committed' WHEN 0 THEN 'planned' WHEN 1 THEN 'pending' WHEN 3 THEN 'refused'
+    WHEN 4 THEN 'unknown' ELSE 'skipped' END,
+  CASE settlement WHEN 0 THEN 'none' WHEN 1 THEN 'pending' WHEN 2 THEN 'succeeded' WHEN 3 THEN 'failed'
+    ELSE 'returned' END,
+  billed_minor, billed_currency, coalesce(target, id))
+FROM items WHERE place > ?1 AND place < ?1 + 4294967296
+ORDER BY place;
+
 -- items_in_state --
 -- As above, of one state (?4).
 SELECT place - ?1, id, coalesce(target, id), minor, currency, coalesce(fields, '{}'), state, settlement, generation,
