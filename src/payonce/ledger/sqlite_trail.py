@@ -14,8 +14,8 @@ from payonce.ledger.queries import queries
 from payonce.ledger.rows import BatchRow, Tallies
 from payonce.ledger.sqlite_errors import faults
 from payonce.ledger.sqlite_open import open_reader
-from payonce.ledger.sqlite_rows import MASK, SETTLEMENTS, SHIFT, STATES, place, to_batch, to_head, to_tallies
-from payonce.ledger.trail_port import Facts, Filed, KeptPayload
+from payonce.ledger.sqlite_rows import place, to_batch, to_head, to_tallies
+from payonce.ledger.trail_port import FactRow, Filed, KeptPayload, SealedRow
 
 _AT_ONCE: Final = 4096
 # Before this schema there were neither marks nor payloads.
@@ -64,12 +64,8 @@ class SqliteTrail:
 
     def filed(self, first: int, last: int) -> Iterator[Filed]:
         """See ledger.trail_port."""
-        sql = self._sql["filed"] if self._has_marks else self._sql["filed"].replace("e.mark", "NULL")
-        for seq, where, body, mark, item in self._stream_sql(sql, first, last):
-            if where is None:
-                yield seq, None, 0, body, mark, item
-            else:
-                yield seq, where >> SHIFT, where & MASK, body, mark, item
+        sql = self._sql["filed"] if self._has_marks else self._sql["filed"].replace("mark", "NULL")
+        return self._stream_sql(sql, first, last)
 
     def about(self, number: int, n: int) -> list[tuple[int, bytes]]:
         """See ledger.trail_port."""
@@ -92,11 +88,13 @@ class SqliteTrail:
         """See ledger.trail_port."""
         return to_tallies(self._all("tallies", number))
 
-    def facts(self, number: int) -> Iterator[Facts]:
+    def facts(self, number: int) -> Iterator[FactRow]:
+        """See ledger.trail_port. The codes of states and settlements are their places."""
+        return self._stream("facts", place(number))
+
+    def sealed(self, number: int) -> Iterator[SealedRow]:
         """See ledger.trail_port."""
-        for row in self._stream("facts", place(number)):
-            columns: tuple[Any, ...] = (*row[:6], STATES[row[6]], SETTLEMENTS[row[7]].value, *row[8:])
-            yield Facts(*columns)
+        return self._stream("sealed", place(number))
 
     def holds(self, number: int) -> dict[int, tuple[int | None, str | None]]:
         """See ledger.trail_port."""

@@ -8,39 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
-from payonce.core.states import ItemState
 from payonce.ledger.merkle import Head
 from payonce.ledger.rows import BatchRow, Tallies
 
-# seq, batch number and item number (None where it is about the ledger itself; n is 0 for a batch), body, mark, item id.
-Filed = tuple[int, int | None, int, bytes, int | None, str | None]
+# An item's place is its batch's number times 2**32 plus its number in the batch; a batch's own place has the number 0.
+PLACE_SHIFT: Final = 32
+PLACE_MASK: Final = (1 << PLACE_SHIFT) - 1
+
+# seq, place (None where it is about the ledger itself), body, mark.
+Filed = tuple[int, int | None, bytes, int | None]
+# n, id, minor, currency, state, settlement, generation, step, attempts, reference, billed minor and currency, code,
+# message; state and settlement as their places in ItemState and Settlement.
+FactRow = tuple[
+    int,
+    str,
+    int | None,
+    str | None,
+    int,
+    int,
+    int,
+    int,
+    int,
+    str | None,
+    int | None,
+    str | None,
+    str | None,
+    str | None,
+]
+# id, target, minor, currency, fields as JSON.
+SealedRow = tuple[str, str, int | None, str | None, str]
 # seq, kind, digest, body (None once it is erased), the event that erased it.
 KeptPayload = tuple[int, str, bytes, bytes | None, int | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What the events of one item have to explain, and what was sealed of it."""
-
-    n: int
-    id: str
-    target: str
-    minor: int | None
-    currency: str | None
-    fields: str
-    state: ItemState
-    settlement: str
-    generation: int
-    step: int
-    attempts: int
-    reference: str | None
-    billed_minor: int | None
-    billed_currency: str | None
-    code: str | None
-    message: str | None
 
 
 class TrailReads(Protocol):
@@ -94,8 +94,12 @@ class TrailReads(Protocol):
         """A batch's stored tallies."""
         ...
 
-    def facts(self, number: int) -> Iterator[Facts]:
-        """The items of a batch in input order."""
+    def facts(self, number: int) -> Iterator[FactRow]:
+        """What the events of a batch's items have to explain, in input order."""
+        ...
+
+    def sealed(self, number: int) -> Iterator[SealedRow]:
+        """What was sealed of a batch's items, in input order."""
         ...
 
     def holds(self, number: int) -> dict[int, tuple[int | None, str | None]]:

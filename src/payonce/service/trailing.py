@@ -93,7 +93,7 @@ def verify_trail(url: str, against: Against) -> Verified:
             known += checkpoint.load(file, publics)
         since = checkpoint.load(against.since, publics)[-1] if against.since is not None else None
     with trail(url) as reads:
-        found = verify(reads, checkpoints=known, since=since)
+        found = verify(reads, checkpoints=known, since=since, url=url)
     if not known and since is None:
         found.limits.append("no checkpoint was given: a ledger that was re-hashed or replaced as a whole looks sound")
     return found

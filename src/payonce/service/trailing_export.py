@@ -10,7 +10,7 @@ from typing import IO, Any
 from uuid import uuid4
 
 from payonce.core.errors import UsageError
-from payonce.ledger.trail_port import TrailReads
+from payonce.ledger.trail_port import PLACE_SHIFT, TrailReads
 from payonce.service.trailing import signing_key, trail
 from payonce.trail import export
 from payonce.trail.checkpoint import Checkpoint, origin_of, sign
@@ -87,8 +87,8 @@ def _parts(reads: TrailReads, size: int, number: int | None) -> Callable[[], Ite
         if number is None:
             yield from reads.bodies(1, size)
             return
-        for seq, batch, _, body, _, _ in reads.filed(1, size):
-            if batch == number:
+        for seq, place, body, _ in reads.filed(1, size):
+            if place is not None and place >> PLACE_SHIFT == number:
                 yield seq, body
 
     return lambda: prune(Tree(TrailHashes(reads)), events(), size=size)

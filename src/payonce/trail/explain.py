@@ -7,12 +7,14 @@ state is a fault of its own. What an item came to is kept in flat columns, a few
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
 from payonce.core.states import TRANSITIONS, ItemEvent, ItemState, Settlement
 from payonce.ledger.rows import BatchRow
+from payonce.ledger.trail_port import PLACE_MASK, PLACE_SHIFT, Filed
 from payonce.trail.explain_batch import BatchStory
 from payonce.trail.faults import Fault
 from payonce.trail.said import DECODER, Said
@@ -20,9 +22,13 @@ from payonce.trail.said import DECODER, Said
 STATES: Final = tuple(ItemState)
 _CODE: Final = {state: code for code, state in enumerate(STATES)}
 EDGES: Final = {(_CODE[before], event.value): _CODE[after] for (before, event), after in TRANSITIONS.items()}
+# For each event, by the state's code before it, the code after it; None where there is no such edge.
+_AFTER: Final = {
+    event.value: tuple(EDGES.get((code, event.value)) for code in range(len(STATES))) for event in ItemEvent
+}
 SETTLEMENTS: Final = {settlement.value: code for code, settlement in enumerate(Settlement)}
-_ITEM_EVENTS: Final = frozenset(event.value for event in ItemEvent)
 NOTHING: Final = hash((None, None, None))
+NO_CODE: Final = hash((None, None))
 _MOST_FAULTS: Final = 100
 
 
@@ -37,6 +43,7 @@ class Story:
         "facts",
         "generations",
         "holds",
+        "ids",
         "name",
         "number",
         "outputs",
@@ -53,10 +60,13 @@ class Story:
         self.steps = bytearray(length)
         self.attempts = array("I", bytes(4 * length))
         self.generations = array("I", bytes(4 * length))
-        # Hashes of this process: reference, billed amount and currency; code and message.
+        # Hashes of this process: the item's id in its events (0 before the first); reference, billed amount and
+        # currency; code and message.
+        self.ids = array("q", bytes(8 * length))
         self.facts = array("q", [NOTHING]) * length
-        self.codes = array("q", [hash((None, None))]) * length
-        self.holds: dict[int, tuple[str | None, str | None]] = {}
+        self.codes = array("q", [NO_CODE]) * length
+        # Of open items whose intent reserved another amount than their own.
+        self.holds: dict[int, tuple[str, str]] = {}
         self.outputs: dict[int, str] = {}
         self.erased: set[int] = set()
         self.batch = BatchStory(row)
@@ -76,78 +86,87 @@ class Replay:
         if len(self.faults) < _MOST_FAULTS:
             self.faults.append(fault)
 
-    def take(self, seq: int, number: int | None, n: int, body: bytes, item: str | None) -> None:
-        """The next event, as it is filed: batch number, item number (0 for the batch), the item's id there."""
-        try:
-            said = DECODER.decode(body)
-        except msgspec.MsgspecError:
-            self.fault(Fault("not_canonical", f"event {seq} is no event: {body[:60]!r}", seq))
-            return
-        if said.seq != seq:
-            self.fault(Fault("reordered", f"event {said.seq} stands in the place of event {seq}", seq))
-        story = None if number is None else self.stories.get(number)
-        foreign = (story.name if story else None) != said.batch
-        # What is about an item may be filed under its batch alone, but never under another item.
-        if foreign or (item != said.item and n):
-            self._misfiled(seq, said, story, item)
-            return
-        if story is None:
-            return
-        if n and said.type in _ITEM_EVENTS:
-            self._item(story, n, said)
-        elif n and said.type == "erased":
+    def run(self, rows: Iterable[Filed]) -> None:
+        """Takes events in sequence, as they are filed. The loop is tight: it runs for every event of a ledger."""
+        decode, stories = DECODER.decode, self.stories
+        number, story = 0, None
+        for seq, place, body, _ in rows:
+            try:
+                said = decode(body)
+            except msgspec.MsgspecError:
+                self.fault(Fault("not_canonical", f"event {seq} is no event: {body[:60]!r}", seq))
+                continue
+            if said.seq != seq:
+                self.fault(Fault("reordered", f"event {said.seq} stands in the place of event {seq}", seq))
+            if place is None:
+                if said.batch is not None:
+                    self._misfiled(seq, said, None, 0)
+                continue
+            n = place & PLACE_MASK
+            if place >> PLACE_SHIFT != number or story is None:
+                number = place >> PLACE_SHIFT
+                story = stories.get(number)
+            if story is None or said.batch != story.name or n >= len(story.states):
+                self._misfiled(seq, said, story, n)
+            elif n == 0 or said.type not in _AFTER:
+                self._aside(story, n, said)
+            else:
+                self._item(story, n, said)
+
+    def _aside(self, story: Story, n: int, said: Said) -> None:
+        if n and said.type == "erased":
             story.erased.add(n)
         else:
             story.batch.take(said)
 
-    def _misfiled(self, seq: int, said: Said, story: Story | None, item: str | None) -> None:
-        where = (
-            f"item {item} of batch {story.name}" if story and item else f"batch {story.name}" if story else "no batch"
-        )
+    def _misfiled(self, seq: int, said: Said, story: Story | None, n: int) -> None:
+        where = f"batch {story.name}" if story else "no batch"
+        where = f"item number {n} of {where}" if n else where
         about = f"item {said.item} of batch {said.batch}" if said.item else f"batch {said.batch}"
         text = f"event {seq} is about {about} and is filed under {where}"
         self.fault(Fault("misplaced", text, seq, batch=said.batch, item=said.item))
 
     def _item(self, story: Story, n: int, said: Said) -> None:
-        if n >= len(story.states):
-            text = f"event {said.seq} is about item {said.item}, which batch {story.name} does not have"
-            self.fault(Fault("unexplained", text, said.seq, batch=story.name, item=said.item))
-            return
-        before = story.states[n]
-        after = EDGES.get((before, said.type))
+        kind, states, about = said.type, story.states, hash(said.item)
+        after = _AFTER[kind][states[n]]
+        if story.ids[n] != about:
+            if story.ids[n]:
+                self._misfiled(said.seq, said, story, n)
+                return
+            story.ids[n] = about
         if after is None:
-            text = f"event {said.seq} says {said.type} of item {said.item}, which was {STATES[before]} by the events before"
+            text = f"event {said.seq} says {kind} of item {said.item}, which was {STATES[states[n]]} by those before"
             self.fault(Fault("no_such_edge", text, said.seq, batch=story.name, item=said.item))
             return
-        story.states[n] = after
+        states[n] = after
         story.attempts[n] = said.attempt
-        match said.type:
-            case "intent" | "resend":
-                story.batch.sent += said.worker is not None
-                story.codes[n] = hash((None, None))
-                if said.reserve is not None:
-                    story.holds[n] = (said.reserve["amount"], said.reserve["currency"])
-                elif said.type == "intent":
-                    story.holds[n] = (said.amount, said.currency)
-            case "takeover":
-                pass
-            case _:
-                self._outcome(story, n, said, after)
+        if kind == "intent" or kind == "resend":
+            if said.worker is not None:
+                story.batch.sent += 1
+            story.codes[n] = NO_CODE
+            if said.reserve is not None:
+                story.holds[n] = (said.reserve["amount"], said.reserve["currency"])
+        elif kind == "commit":
+            story.facts[n] = hash((said.reference, said.billed, said.billed_currency or said.currency))
+            story.codes[n] = NO_CODE if said.code is None else hash((said.code, said.message))
+            if said.settlement is not None:
+                story.settlements[n] = SETTLEMENTS[said.settlement]
+            if said.output is not None:
+                story.outputs[n] = said.output
+            if story.holds:
+                story.holds.pop(n, None)
+        elif kind != "takeover":
+            self._otherwise(story, n, said, after)
 
-    def _outcome(self, story: Story, n: int, said: Said, after: int) -> None:
-        """What an answer, a look-up or an operator made of the item."""
+    def _otherwise(self, story: Story, n: int, said: Said, after: int) -> None:
+        """What a doubt, a no, a look-up, an operator or a later fact about the money made of the item."""
         if said.new_generation is not None:
             story.generations[n] = said.new_generation
         if said.type == "step_done":
             story.steps[n] += 1
-        if said.type in ("commit", "retry") or said.code is not None:
+        if said.type == "retry" or said.code is not None:
             story.codes[n] = hash((said.code, said.message))
-        if said.type == "commit":
-            story.facts[n] = hash((said.reference, said.billed, said.billed_currency or said.currency))
-            story.settlements[n] = SETTLEMENTS[said.settlement or "none"]
-            if said.output is not None:
-                story.outputs[n] = said.output
-        elif said.type == "settle" and said.settlement is not None:
+        if said.type == "settle" and said.settlement is not None:
             story.settlements[n] = SETTLEMENTS[said.settlement]
         if not STATES[after].holds_money:
             story.holds.pop(n, None)

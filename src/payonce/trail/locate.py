@@ -42,7 +42,7 @@ class Seen:
 def look(rows: Iterable[Filed]) -> list[Seen]:
     """Rows as the comparison needs them."""
     seen = []
-    for seq, _, _, body, mark, _ in rows:
+    for seq, _, body, mark in rows:
         said, leaf = _parsed(body), mark_of(leaf_hash(body))
         own = said.get("seq")
         fits = None if mark is None else mark == leaf

@@ -17,10 +17,8 @@ SELECT coalesce(max(seq), 0) FROM events;
 SELECT seq, CAST(body AS BLOB) FROM events WHERE seq BETWEEN ?1 AND ?2 ORDER BY seq;
 
 -- filed --
--- The same with where they are filed: place, the item's id there, and the mark.
-SELECT e.seq, e.place, CAST(e.body AS BLOB), e.mark, i.id
-FROM events AS e LEFT JOIN items AS i ON i.place = e.place
-WHERE e.seq BETWEEN ?1 AND ?2 ORDER BY e.seq;
+-- The same with the place they are filed under, and the mark.
+SELECT seq, place, CAST(body AS BLOB), mark FROM events WHERE seq BETWEEN ?1 AND ?2 ORDER BY seq;
 
 -- of_item --
 -- Events filed under an item, or under a batch itself.
@@ -46,9 +44,14 @@ SELECT place & 4294967295 FROM items WHERE id = ? AND batch = ?;
 SELECT state, currency, items, minor FROM tallies WHERE batch = ?;
 
 -- facts --
--- What the events of a batch's items have to explain, and what was sealed: ?1 is the batch's place.
-SELECT place - ?1, id, coalesce(target, id), minor, currency, coalesce(fields, '{}'), state, settlement, generation,
-  step, attempts, reference, billed_minor, billed_currency, code, message
+-- What the events of a batch's items have to explain: ?1 is the batch's place.
+SELECT place - ?1, id, minor, currency, state, settlement, generation, step, attempts, reference, billed_minor,
+  billed_currency, code, message
+FROM items WHERE place > ?1 AND place < ?1 + 4294967296 ORDER BY place;
+
+-- sealed --
+-- What was sealed of a batch's items: ?1 is the batch's place.
+SELECT id, coalesce(target, id), minor, currency, coalesce(fields, '{}')
 FROM items WHERE place > ?1 AND place < ?1 + 4294967296 ORDER BY place;
 
 -- holds --
