@@ -20,7 +20,7 @@ from payonce.cli.summary import outcome_json, show_outcome
 from payonce.core.errors import InputError
 from payonce.core.model import Status
 from payonce.engine.run import RunOutcome
-from payonce.service import batchfile, inspecting, planning, running
+from payonce.service import batchfile, inspecting, planning, running, trailing_run, trailing_settings
 from payonce.service.addresses import ledger_url
 from payonce.service.batchfile import BatchFile
 from payonce.service.opening import opened
@@ -44,6 +44,8 @@ def run(common: Common, batch_file: Path, yes: bool, check: bool, skip_bad_rows:
     file = batchfile.load(batch_file)
     url = ledger_url(common.ledger, file.ledger)
     options = planning.Options(check=check, skip_bad_rows=skip_bad_rows, environ=os.environ)
+    trail = trailing_settings.read(file)
+    checkpoints = trailing_run.Checkpoints.of(url, trail)
     _plan(screen, file, url, options, ask=not yes)
     with Progress(common) as progress:
         task = running.RunPlan(
@@ -52,12 +54,14 @@ def run(common: Common, batch_file: Path, yes: bool, check: bool, skip_bad_rows:
             limits=file.limits,
             provider=lambda: planning.provider_of(file, environ=os.environ),
             progress=progress,
+            payloads=trail.payloads,
+            beside=checkpoints.beside if checkpoints is not None else None,
         )
         common.sending = True
         outcome = running.run_sealed(task)
         common.sending = False
         progress.finish(outcome.status)
-    _tell(screen, Ended(file.id, str(batch_file), url, outcome, progress.last))
+    _tell(screen, Ended(file.id, str(batch_file), url, outcome, progress.last, checkpoints))
     return outcome.exit_code
 
 
@@ -76,6 +80,7 @@ class Ended:
     ledger: str
     outcome: RunOutcome
     last: Status | None
+    checkpoints: trailing_run.Checkpoints | None = None
 
     @property
     def status(self) -> Status | None:
@@ -108,10 +113,16 @@ def _plan(screen: Screen, file: BatchFile, url: str, options: planning.Options, 
 
 def _tell(screen: Screen, ended: Ended) -> None:
     unknown = _unknown(ended)
+    made = ended.checkpoints
     if screen.common.json:
-        screen.document(outcome_json(ended.outcome, batch=ended.batch, status=ended.status, unknown=unknown))
+        document = outcome_json(ended.outcome, batch=ended.batch, status=ended.status, unknown=unknown)
+        screen.document({**document, "checkpoints": made.shown} if made is not None and made.shown else document)
     else:
         show_outcome(screen, ended.outcome, batch=ended.batch, file=ended.file, status=ended.status, unknown=unknown)
+        for text in made.shown if made is not None else ():
+            screen.line(text)
+    for warning in made.warnings if made is not None else ():
+        screen.warn(warning)
 
 
 def _unknown(ended: Ended) -> list[dict[str, Any]]:

@@ -28,11 +28,12 @@ _PERSONAL: Final = re.compile(
 @dataclass(frozen=True, slots=True)
 class PayloadPolicy:
     """``keep`` and field rules. ``hide`` are names or dotted paths hidden besides the built-in ones, ``show`` those kept
-    although a built-in personal name covers them; secrets are never shown."""
+    although a built-in personal name covers them; secrets are never shown. ``requests``: bodies of requests too."""
 
     keep: Keep = "digest"
     hide: tuple[str, ...] = ()
     show: tuple[str, ...] = ()
+    requests: bool = True
 
     def kept(self, raw: bytes | None) -> bytes | None:
         """What is stored of a body; None where only its digest is kept."""
@@ -74,4 +75,4 @@ class PayloadPolicy:
 
 def default_for(operation: str) -> PayloadPolicy:
     """Digests for what moves money, full answers for ``call``, whose answers are what was paid for."""
-    return PayloadPolicy("full" if operation == "call" else "digest")
+    return PayloadPolicy("full", requests=False) if operation == "call" else PayloadPolicy()

@@ -8,6 +8,7 @@ between leaves the item pending with its intent, and ``resolve`` is the only way
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,7 +37,15 @@ from payonce.core.keys import KeyMaker
 from payonce.core.model import SECOND_US, Finding, Item, OpenIntent, Request
 from payonce.core.outcome import Found, LookupFailed, NotExecuted, Reply, Stop
 from payonce.core.states import ItemEvent
-from payonce.engine.changes import change_for, evidence_of_found, evidence_of_reply, failed_lookup
+from payonce.engine.changes import (
+    NOTHING_KEPT,
+    change_for,
+    evidence_of_found,
+    evidence_of_reply,
+    failed_lookup,
+    kept_request,
+    kept_response,
+)
 from payonce.engine.crashpoints import hit
 from payonce.engine.schedule import Task
 from payonce.engine.session import Session
@@ -111,6 +120,7 @@ class Caller:
                 deadline_us=now + session.send_window_us + session.timeout_us,
                 reserve=session.reserve_for(item),
                 new_key=new_key,
+                payloads=kept_request(session.payloads, request),
             ),
         )
         if landed is Landed.LANDED:
@@ -164,7 +174,9 @@ class Caller:
         )
         stop = StopBatch(outcome.code, outcome.message) if isinstance(outcome, Stop) else None
         wait = self._wait(item, verdict, is_rate=limited)
-        await self._record(item, verdict, data, wait_us=wait, limited=limited, stop=stop or session.patience(verdict))
+        stop = stop or session.patience(verdict)
+        kept = kept_response(session.payloads, reply.response)
+        await self._record(item, verdict, data, wait_us=wait, limited=limited, stop=stop, payloads=kept)
 
     async def _not_sent(self, item: Item, data: dict[str, Any], *, resend: bool) -> None:
         """The gate refused: nothing left."""
@@ -195,6 +207,7 @@ class Caller:
         stop: StopBatch | None = None,
         lookups: int = 0,
         findings: tuple[Finding, ...] = (),
+        payloads: Mapping[str, bytes] = NOTHING_KEPT,
     ) -> None:
         """Makes a verdict durable and hands the item back to the schedule."""
         session = self.session
@@ -211,6 +224,8 @@ class Caller:
         )
         if findings:
             change = replace(change, findings=change.findings + findings)
+        if payloads and change.output is None:  # the answer that is the product is kept as the output
+            change = replace(change, payloads=payloads)
         hit("before_commit")
         landed = await self._write(item, change)
         hit("after_commit")
@@ -365,7 +380,8 @@ class Caller:
                 Finding("duplicate", item.id, {"reference": e.reference, "amount": str(e.money)})
                 for e in sighting.extra
             )
-        await self._record(item, verdict, data, lookups=1, findings=findings)
+        kept = kept_response(session.payloads, found.response)
+        await self._record(item, verdict, data, lookups=1, findings=findings, payloads=kept)
 
 
 def _is_rate(reply: Reply) -> bool:

@@ -11,11 +11,13 @@ from payonce.core.commands import Change, StopBatch
 from payonce.core.decide import Commit, Doubt, GiveUp, LeaveOut, NextStep, PlanAgain, Refuse, Verdict
 from payonce.core.events import iso, plain, well_formed
 from payonce.core.keys import digest
-from payonce.core.model import Finding, Item
+from payonce.core.model import Finding, Item, Request
 from payonce.core.outcome import Executed, Found, LookupFailed, Reply
+from payonce.core.payloads import PayloadPolicy
 from payonce.core.states import ItemEvent
 
 MESSAGE_LIMIT = 500
+NOTHING_KEPT: Mapping[str, bytes] = {}
 
 
 def evidence_of_reply(reply: Reply) -> dict[str, Any]:
@@ -51,6 +53,18 @@ def evidence_of_found(found: Found) -> dict[str, Any]:
     if found.response is not None:
         data["response"] = digest(found.response)
     return {"lookup": data}
+
+
+def kept_request(policy: PayloadPolicy, request: Request) -> Mapping[str, bytes]:
+    """What the policy keeps of a request's body besides its digest."""
+    kept = policy.kept(request.body) if policy.requests else None
+    return NOTHING_KEPT if kept is None else {"request": kept}
+
+
+def kept_response(policy: PayloadPolicy, response: bytes | None) -> Mapping[str, bytes]:
+    """What the policy keeps of an answer besides its digest."""
+    kept = policy.kept(response)
+    return NOTHING_KEPT if kept is None else {"response": kept}
 
 
 def cut(text: str) -> str:

@@ -14,6 +14,7 @@ from typing import Final
 
 from payonce.core.errors import LeaseLost
 from payonce.core.model import Actor, Batch, Limits, Status
+from payonce.core.payloads import PayloadPolicy
 from payonce.core.states import BatchState, ItemState
 from payonce.engine.clock import SystemClock
 from payonce.engine.ports import Clock, EngineLedger, Progress
@@ -52,6 +53,7 @@ async def run_batch(
     stop: StopRequest,
     progress: Progress | None = None,
     clock: Clock | None = None,
+    payloads: PayloadPolicy | None = None,
 ) -> RunOutcome:
     """Runs or resumes a sealed batch until it is settled or has to stop; the only way calls are ever made.
 
@@ -68,6 +70,7 @@ async def run_batch(
             stop=stop,
             progress=progress,
             clock=clock or SystemClock(),
+            payloads=payloads,
         )
         try:
             status = await runner.run(spool, ledger_id)

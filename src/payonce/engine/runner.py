@@ -14,6 +14,7 @@ from payonce.core.commands import BatchCommand, Control
 from payonce.core.errors import LedgerError, UsageError
 from payonce.core.keys import KeyMaker
 from payonce.core.model import SECOND_US, Actor, Batch, Limits, Status, Worker
+from payonce.core.payloads import PayloadPolicy, default_for
 from payonce.core.states import RUNNABLE, BatchState, ItemState
 from payonce.engine.attempt import Caller
 from payonce.engine.beside import Beside
@@ -45,6 +46,7 @@ class Runner:
         stop: StopRequest,
         progress: Progress | None,
         clock: Clock,
+        payloads: PayloadPolicy | None = None,
     ) -> None:
         self.ledger = ledger
         self.provider = provider
@@ -54,6 +56,7 @@ class Runner:
         self.stop = stop
         self.progress = progress
         self.clock = clock
+        self.payloads = payloads or default_for(batch.spec.operation)
         self.wake = asyncio.Event()
         self.queue: asyncio.Queue[Task] = asyncio.Queue(maxsize=max(limits.concurrency, 1))
         self.calls = asyncio.Semaphore(limits.concurrency)
@@ -125,6 +128,7 @@ class Runner:
             lease_us=lease_us,
             lease_steady_us=asked + lease_us,
             heard_us=worker.now_us,
+            payloads=self.payloads,
             resolve_only=self.resolve_only,
         )
         return session

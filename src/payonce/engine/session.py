@@ -16,6 +16,7 @@ from payonce.core.decide import Doubt, PlanAgain, Verdict
 from payonce.core.errors import LedgerError
 from payonce.core.model import SECOND_US, Actor, Batch, Declaration, Item, Limits, Worker
 from payonce.core.money import Money
+from payonce.core.payloads import PayloadPolicy
 from payonce.core.states import ItemEvent
 from payonce.engine.pacing import LedgerTime, Pacer
 from payonce.engine.ports import Clock, EngineLedger
@@ -55,6 +56,7 @@ class Session:
     ledger_id: str
     lease_us: int
     lease_steady_us: int
+    payloads: PayloadPolicy = PayloadPolicy()
     schedule: Schedule = field(default_factory=Schedule)
     send_by: dict[int, int] = field(default_factory=dict)
     in_flight: int = 0

@@ -20,6 +20,7 @@ from typing import Any, Final
 from payonce.core.commands import BatchCommand, Control
 from payonce.core.errors import LedgerError, SealedError, UsageError
 from payonce.core.model import Actor, Batch, Limits, Status
+from payonce.core.payloads import PayloadPolicy
 from payonce.core.states import BatchState, ItemState
 from payonce.engine.ports import Progress
 from payonce.engine.run import RunOutcome, run_batch
@@ -39,7 +40,8 @@ class RunPlan:
     """What a run needs beside its ledger: built by the batch-file and Python faces alike.
 
     ``provider`` builds the adapter; it is called only when there is something to run, so that a finished batch needs
-    neither credentials nor the provider's SDK.
+    neither credentials nor the provider's SDK. ``payloads`` is what the trail keeps of bodies (by default what suits the
+    operation), ``beside`` is entered around the run: checkpoints of the trail.
     """
 
     ledger: str
@@ -48,6 +50,8 @@ class RunPlan:
     provider: Callable[[], Provider]
     signals: bool = True
     progress: Progress | None = None
+    payloads: PayloadPolicy | None = None
+    beside: Callable[[AsyncLedger], contextlib.AbstractAsyncContextManager[None]] | None = None
 
 
 def run_sealed(plan: RunPlan) -> RunOutcome:
@@ -83,17 +87,19 @@ async def run_sealed_async(plan: RunPlan) -> RunOutcome:
             await _configure(ledger, batch, plan.limits, actor)
             stop = StopRequest()
             with _signals(stop) if plan.signals else contextlib.nullcontext():
-                return await run_batch(
-                    ledger,
-                    provider,
-                    batch=batch,
-                    limits=plan.limits,
-                    actor=actor,
-                    spool=Spool(spool_places(plan.ledger), name=info.id),
-                    ledger_id=info.id,
-                    stop=stop,
-                    progress=plan.progress,
-                )
+                async with plan.beside(ledger) if plan.beside is not None else contextlib.nullcontext():
+                    return await run_batch(
+                        ledger,
+                        provider,
+                        batch=batch,
+                        limits=plan.limits,
+                        actor=actor,
+                        spool=Spool(spool_places(plan.ledger), name=info.id),
+                        ledger_id=info.id,
+                        stop=stop,
+                        progress=plan.progress,
+                        payloads=plan.payloads,
+                    )
         finally:
             await provider.close()
     finally:
