@@ -233,7 +233,7 @@ def _roles(reading: _Reading, roles: Mapping[str, Role]) -> list[tuple[Role, str
     layout, table = reading.layout, reading.table
     name = layout.type
     if name is None and layout.name == "[statement]":
-        name = _type_column(table)
+        name = type_column(table)
     if name is None or name not in table.columns:
         return [(Role.EXECUTION, "")] * len(table.rows)
     known: dict[str, tuple[Role, str]] = {}
@@ -251,7 +251,25 @@ def _roles(reading: _Reading, roles: Mapping[str, Role]) -> list[tuple[Role, str
     return found
 
 
-def _type_column(table: Table) -> str | None:
+def role_of_words(layout: Layout, operation: str, column: str, words: Sequence[str]) -> dict[str, Role]:
+    """The role of each word of a type column. Raises StatementError where the layout must know them all and does not."""
+    rows = [[word] for word in words]
+    table = Table("", "", (column,), rows, list(range(len(rows))))
+    reading = _Reading(table, replace(layout, type=column), operation)
+    found = _roles(reading, layout.roles(operation) or {})
+    if reading.problems:
+        refuse_all(tuple(reading.problems), file="")
+    return {word: role for word, (role, _) in zip(words, found, strict=True)}
+
+
+def standing_of_words(layout: Layout, words: Sequence[str]) -> dict[str, Standing]:
+    """The standing of each word of a status column."""
+    rows = [[word] for word in words]
+    table = Table("", "", (layout.status or "status",), rows, list(range(len(rows))))
+    return dict(zip(words, _standings(_Reading(table, layout, "")), strict=True))
+
+
+def type_column(table: Table) -> str | None:
     """A column that tells fees and returns from executions, if the file has one that nobody named."""
     for name in table.columns:
         if name.lower() in TYPE_NAMES and any(guessed_role(word) for word in set(table.cells(name))):

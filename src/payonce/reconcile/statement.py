@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from payonce.reconcile import reports, typed
+from payonce.reconcile.bulk import Left
 from payonce.reconcile.errors import refuse
 from payonce.reconcile.layout import Layout
 from payonce.reconcile.mapping import StatementTable, adjusted, form_of, layout_of
@@ -60,8 +61,7 @@ def read_statement(paths: Sequence[Path], wanted: Wanted) -> Statement:
     ConfigError (a mapping that cannot be used)."""
     if not paths:
         refuse("no statement file was named", code="no_statement", hint="--statement FILE")
-    own = layout_of(wanted.mapping) if wanted.mapping is not None else None
-    layouts = [own] if own is not None else list(_known(wanted.mapping))
+    layouts = layouts_for(wanted.mapping)
     read: list[Rows] = []
     digests: set[str] = set()
     lag_us = 0
@@ -71,12 +71,28 @@ def read_statement(paths: Sequence[Path], wanted: Wanted) -> Statement:
             continue  # the very same file named twice says everything once
         digests.add(table.digest)
         layout = _layout(table, layouts)
-        if wanted.mapping is not None and own is None:
-            layout = adjusted(layout, wanted.mapping)
         read.append(read_rows(table, layout, wanted.operation))
         lag_us = max(lag_us, layout.lag_us)
     _one_report(read)
     return _statement(read, wanted, lag_us)
+
+
+def layouts_for(mapping: StatementTable | None) -> list[Layout]:
+    """The layouts that a file may have: the mapping's own, else all known reports, adjusted by the mapping."""
+    own = layout_of(mapping) if mapping is not None else None
+    if own is not None:
+        return [own]
+    known = _known(mapping)
+    return [adjusted(layout, mapping) for layout in known] if mapping is not None else list(known)
+
+
+def of_left(left: Left, wanted: Wanted) -> Statement:
+    """The statement of what a bulk comparison left over, with the whole file's rows, period and sums."""
+    rows = read_rows(left.table, left.layout, wanted.operation)
+    rows = replace(rows, count=left.rows, net=left.net, moments=left.moments, digest=left.table.digest)
+    statement = _statement([rows], wanted, left.layout.lag_us, clean=sum(number for number, _ in left.clean.values()))
+    unnamed = tuple((f"{count} rows", why) for why, count in left.ignored)
+    return replace(statement, used=left.used, ignored=(*statement.ignored, *unnamed))
 
 
 def _known(mapping: StatementTable | None) -> Sequence[Layout]:
@@ -93,8 +109,6 @@ def _layout(table: Table, layouts: Sequence[Layout]) -> Layout:
     needs = choose(table.columns, [layout.needs for layout in layouts])
     layout = next(layout for layout in layouts if layout.needs == needs)
     if layout is reports.SIMULATOR and "official_price" in table.columns:
-        from dataclasses import replace
-
         return replace(layout, credit=reports.SIMULATOR_CALLS)
     return layout
 
@@ -108,11 +122,11 @@ def _one_report(read: Sequence[Rows]) -> None:
         )  # fmt: skip
 
 
-def _statement(read: Sequence[Rows], wanted: Wanted, lag_us: int) -> Statement:
+def _statement(read: Sequence[Rows], wanted: Wanted, lag_us: int, *, clean: int = 0) -> Statement:
     united = unite(read)
     coverage, source = _coverage(read, wanted, lag_us)
     netted: Netted = net(united.rows, from_us=coverage.from_us, to_us=coverage.to_us)
-    if not any(entry.legs or entry.returned or entry.pending or entry.failed for entry in netted.entries):
+    if not clean and not any(entry.legs or entry.returned or entry.pending or entry.failed for entry in netted.entries):
         why = next(
             (ignored.why for rows in read for ignored in rows.ignored if "header" not in ignored.why), "it has no rows"
         )

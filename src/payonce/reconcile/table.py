@@ -114,7 +114,7 @@ def _delimited(path: Path, wanted: Wanted, form: FileFormat, report: Report) -> 
             _refuse_bytes(path, segment.text, segment.line, file.encoding)
         segments.append(segment.text)
     text = "".join(segments)
-    head = _head(segments[0], wanted, form, report)
+    head = find_header(segments[0], wanted, form, report)
     if choose(head.names, wanted) is None:
         no_such_columns(path.name, head.names, wanted, line=head.above + 1)
     lines = split_lines(text)
@@ -126,7 +126,7 @@ def _delimited(path: Path, wanted: Wanted, form: FileFormat, report: Report) -> 
     return Table(path.name, file.digest, head.names, rows, starts, tuple(ignored))
 
 
-def _head(text: str, wanted: Wanted, form: FileFormat, report: Report) -> Head:
+def find_header(text: str, wanted: Wanted, form: FileFormat, report: Report) -> Head:
     """The header for the first wanted set that is found whole; else the best candidate of the first set."""
     best: Head | None = None
     for names in wanted:

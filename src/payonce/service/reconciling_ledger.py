@@ -33,13 +33,15 @@ _ONE_BY_ONE: Final = 200
 def ledger_lines(ledger: Ledger, batch: Batch) -> list[LedgerLine]:
     """All items of a batch in input order. Open items have their key and the time in which they may have been executed;
     committed ones the time at which the ledger last heard of them."""
+    return [line for page in _pages(ledger, batch.spec.id) for line in lines_of(ledger, batch, page)]
+
+
+def lines_of(ledger: Ledger, batch: Batch, page: Sequence[Item]) -> list[LedgerLine]:
+    """Some items as lines."""
     longest = max_execution_us(batch)
-    lines = []
-    for page in _pages(ledger, batch.spec.id):
-        open_ns = [item.n for item in page if item.state in _OPEN]
-        intents = {intent.item.n: intent for intent in ledger.open_intents(batch.spec.id, open_ns)} if open_ns else {}
-        lines += [_line(item, intents.get(item.n), longest) for item in page]
-    return lines
+    open_ns = [item.n for item in page if item.state in _OPEN]
+    intents = {intent.item.n: intent for intent in ledger.open_intents(batch.spec.id, open_ns)} if open_ns else {}
+    return [_line(item, intents.get(item.n), longest) for item in page]
 
 
 def _pages(ledger: Ledger, batch: str) -> Iterator[Sequence[Item]]:

@@ -1,0 +1,61 @@
+"""The way for large statements: pairs that agree go through a database, the rest through the usual comparison.
+
+The result is the same, whichever way is taken; a file that is unusual in any way takes the usual one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from payonce.core.model import Batch
+from payonce.ledger.protocol import Ledger
+from payonce.reconcile import bulk
+from payonce.reconcile.match import with_clean
+from payonce.reconcile.model import LedgerLine, Reconciliation
+from payonce.reconcile.statement import Statement, Wanted, layouts_for, of_left
+from payonce.service.reconciling_compare import compare_lines
+from payonce.service.reconciling_findings import lives
+from payonce.service.reconciling_ledger import ledger_lines, lines_of
+
+# From so many items on it is cheaper to page through all of them than to ask for each.
+_ONE_BY_ONE: Final = 5000
+
+
+def compare_large(
+    ledger: Ledger, batch: Batch, files: Sequence[Path], wanted: Wanted
+) -> tuple[Statement, Reconciliation] | None:
+    """The statement and the comparison; None where the usual way is to be taken."""
+    # A bounded period would need every row's time to be looked at.
+    if len(files) != 1 or wanted.from_us is not None or wanted.to_us is not None or not _is_large(files[0]):
+        return None
+    open_findings = {
+        str(f["item"]) for f in lives(ledger, batch.spec.id).values() if f["item"] and f["state"] != "resolved"
+    }
+    try:
+        left = bulk.take_clean(
+            files[0],
+            layouts_for(wanted.mapping),
+            wanted.operation,
+            billing=ledger.billing(batch.spec.id),
+            keep=open_findings,
+        )
+    except bulk.Unusual:
+        return None
+    statement = of_left(left, wanted)
+    lines = _lines(ledger, batch, left.items)
+    clean = sum(number for number, _ in left.clean.values())
+    return statement, with_clean(compare_lines(ledger, batch, statement, lines, clean=clean), left.clean)
+
+
+def _is_large(path: Path) -> bool:
+    return path.suffix.lower() == ".csv" and path.is_file() and path.stat().st_size >= bulk.LARGE
+
+
+def _lines(ledger: Ledger, batch: Batch, items: Sequence[str]) -> list[LedgerLine]:
+    if len(items) > _ONE_BY_ONE:
+        wanted = set(items)
+        return [line for line in ledger_lines(ledger, batch) if line.item in wanted]
+    found = [ledger.item(batch.spec.id, item) for item in items]
+    return lines_of(ledger, batch, [item for item in found if item is not None])
