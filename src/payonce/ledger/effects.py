@@ -34,7 +34,7 @@ Stamp = Mapping[str, Any]
 def move(desk: Desk, row: ItemRow, held: OpenRow | None, change: Change, after: ItemState, stamp: Stamp) -> None:
     """Makes a change that the rules have let through: row, intent, tallies, event, findings, stop."""
     before = share(row, held)
-    attempt = (row.generation, row.step)
+    attempt = (row.generation, row.step, None if held is None or held.flags & NO_INTENT else held.key)
     row.state = after
     row.spent += change.spent
     row.updated_us = desk.log.now_us
@@ -119,7 +119,7 @@ def _settle_row(row: ItemRow, held: OpenRow | None, change: Change) -> None:
         row.generation = change.generation
 
 
-def _emit(desk: Desk, row: ItemRow, change: Change, attempt: tuple[int, int], stamp: Stamp) -> None:
+def _emit(desk: Desk, row: ItemRow, change: Change, attempt: tuple[int, int, str | None], stamp: Stamp) -> None:
     body: dict[str, Any] = {
         "type": change.event.value,
         "batch": desk.batch.id,
@@ -129,6 +129,8 @@ def _emit(desk: Desk, row: ItemRow, change: Change, attempt: tuple[int, int], st
         "step": attempt[1],
         **stamp,
     }
+    if attempt[2] is not None:
+        body["key"] = attempt[2]
     if change.code is not None:
         body["code"] = change.code
     if change.message:
@@ -137,8 +139,7 @@ def _emit(desk: Desk, row: ItemRow, change: Change, attempt: tuple[int, int], st
         body["reference"] = change.reference
     if change.settlement is not None and (change.settlement is not Settlement.NONE or change.event is _E.SETTLE):
         body["settlement"] = change.settlement.value
-    if change.event is _E.COMMIT:
-        _amounts(body, row)
+    _amounts(body, row)
     if row.generation != attempt[0]:
         body["new_generation"] = row.generation
     if change.kept:
