@@ -120,7 +120,6 @@ def test_headers_with_placeholders_belong_to_the_item() -> None:
         ({"lookup": {**LOOKUP, "amount_unit": "cents"}}, "amount_unit"),
         ({"timeout": 10}, "timeout"),
         ({"timeout": "10"}, "timeout"),
-        ({"key": {"header": "K"}}, "retention"),
         ({"key": {"header": "K", "retention": "a day"}}, "retention"),
         ({"key": {"header": "K", "retention": "24h", "format": "base64"}}, "format"),
         ({"key": {"header": "K", "retention": "24h", "max_length": 10}}, "max_length"),
