@@ -7,6 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is no fault of the code; in CI the same examples are tried each time, so that a red run means a change.
+settings.register_profile(
+    "payonce", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=bool(os.environ.get("CI"))
+)
+settings.load_profile("payonce")
 
 
 @pytest.fixture(scope="session", autouse=True)
