@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.paypal import paypalkit as kit
 
 from payonce.core.money import Money
 from payonce.core.outcome import AlreadyDone, Executed, Refused, Stop, Unresolved
@@ -11,6 +10,7 @@ from payonce.core.states import Settlement
 from payonce.providers.paypal.codes import ALREADY_DONE, KEY_TAKEN, REFUSED, STOP
 from payonce.testing.provider_rig import Case, Rig, answer
 from payonce.testing.provider_suite import ProviderSuite
+from tests.unit.paypal import paypalkit as kit
 
 UNPROCESSABLE = "UNPROCESSABLE_ENTITY"
 COMMON = (

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.paypal import paypalkit as kit
 
 from payonce.core.errors import ConfigError
 from payonce.core.model import Request
@@ -18,6 +17,7 @@ from payonce.providers.paypal.declaration import DAY_US
 from payonce.providers.protocol import Identity
 from payonce.providers.transport import Answer, Fault
 from payonce.testing.provider_rig import Bench, Script, answer
+from tests.unit.paypal import paypalkit as kit
 
 KEY = "k" * 64
 
