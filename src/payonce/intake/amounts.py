@@ -58,17 +58,18 @@ class AmountReader:
 
     def read(self, value: Any, currency: str, *, line: int) -> int | AmountFault:
         """The amount in minor units, more than zero and within the limit, or why not."""
+        found: int | AmountFault
         match value:
+            case str():
+                found = self._text(value.strip(), currency, line)
             case None:
                 return AmountFault("missing_amount", "is missing; every row needs an amount")
             case bool() | float():
                 return AmountFault("float_money", _FIX_FLOAT)
             case int():
-                found: int | AmountFault = value if self._minor else value * 10 ** exponent(currency)
+                found = value if self._minor else value * 10 ** exponent(currency)
             case Decimal():
                 found = self._decimal(value, currency)
-            case str():
-                found = self._text(value.strip(), currency, line)
             case _:
                 return AmountFault("bad_amount", f"is a {type(value).__name__}, no amount")
         return self._within(found, currency) if isinstance(found, int) else found
@@ -79,12 +80,12 @@ class AmountReader:
         return self._exactly(format(value, "f"), currency)
 
     def _text(self, text: str, currency: str, line: int) -> int | AmountFault:
+        if self._number.decimal == "." and _USUAL.fullmatch(text) is not None and Sign.POINT in self.evidence.first:
+            self.evidence.count[Sign.POINT] += 1
+            return self._exactly(text, currency)
         if not text or text.lower() in _NO_VALUE:
             return AmountFault("missing_amount", "is missing; every row needs an amount")
         if text.isascii() and text.isdigit():
-            return self._exactly(text, currency)
-        if self._number.decimal == "." and _USUAL.fullmatch(text) is not None and Sign.POINT in self.evidence.first:
-            self.evidence.count[Sign.POINT] += 1
             return self._exactly(text, currency)
         sign = self.evidence.see(text, line=line)
         plain = self._number.plain(text)

@@ -164,7 +164,8 @@ def _folded_hashes(ids: Sequence[str]) -> list[int]:
     if not ids:
         return []
     joined = "\n".join(ids)
-    if not joined.isascii() or len(joined.split()) != len(ids):
+    # Sound ids hold no other white space than blanks, as long as they are ASCII.
+    if not joined.isascii() or " " in joined:
         return [hash(folded(text)) for text in ids]
     if joined[:1] == "0" or "\n0" in joined:
         return [hash(text.lstrip("0")) for text in joined.lower().split("\n")]

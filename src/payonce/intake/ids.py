@@ -63,6 +63,7 @@ _AT_FIRST: Final = re.compile(
 _SHORT_WORDS: Final = _WORDS | _TOTALS
 _INITIALS: Final = frozenset("0123456789+-#='’?<(")
 _LONGEST_MONTH: Final = 10
+_WORD_INITIALS: Final = frozenset(word[0] for word in _SHORT_WORDS)
 _LONGEST_WORD: Final = max(map(len, _SHORT_WORDS))
 
 
@@ -96,11 +97,14 @@ def may_be_mangled(text: str) -> bool:
 def suspects(texts: Sequence[str]) -> Iterator[int]:
     """The places of the ids that ``may_be_mangled`` holds for, quickly where there are none."""
     shortest = min(map(len, texts))
-    if shortest <= _LONGEST_MONTH or not _INITIALS.isdisjoint(map(itemgetter(0), texts)):
+    initials = set("".join(set(map(itemgetter(0), texts))).lower())
+    if shortest <= _LONGEST_MONTH or not _INITIALS.isdisjoint(initials):
         for place, found in enumerate(map(_AT_FIRST.match, texts)):
             if found is not None:
                 yield place
-    if shortest <= _LONGEST_WORD and not _SHORT_WORDS.isdisjoint(map(str.lower, texts)):
+    if shortest > _LONGEST_WORD or _WORD_INITIALS.isdisjoint(initials):
+        return
+    if not _SHORT_WORDS.isdisjoint(map(str.lower, texts)):
         yield from (place for place, text in enumerate(texts) if text.lower() in _SHORT_WORDS)
 
 

@@ -29,6 +29,9 @@ class Sign(Enum):
     DOUBTFUL = "?"
     NOTHING = ""
 
+    # Members are single objects; the usual hash of an enum is a call in Python, and these are counted by the million.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class NumberFormat:

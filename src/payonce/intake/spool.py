@@ -78,12 +78,24 @@ def _joined(sound: Sound) -> bytes:
     for place, (name, column) in enumerate(zip(cells.names, cells.columns, strict=True)):
         pieces += [f'{"," if place else ""}"{name}":"', column, '"']
     pieces += ['},"id":"', sound.ids, '","target":"', sound.targets or sound.ids, '"}\n']
+    pieces = _merged(pieces)
     width = len(pieces)
     flat: list[str] = [piece if isinstance(piece, str) else "" for piece in pieces] * len(sound.ids)
     for place, piece in enumerate(pieces):
         if not isinstance(piece, str):
             flat[place::width] = piece
     return "".join(flat).encode("utf-8")
+
+
+def _merged(pieces: list[Any]) -> list[Any]:
+    """Columns and the constant texts between them, neighbouring texts put together."""
+    merged: list[Any] = []
+    for piece in pieces:
+        if isinstance(piece, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += piece
+        else:
+            merged.append(piece)
+    return merged
 
 
 def _plain(column: Sequence[str]) -> bool:

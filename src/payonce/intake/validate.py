@@ -149,11 +149,11 @@ class Validator:
             minors = [known.get(amount) if type(amount) is str else None for amount in amounts]
         else:
             minors = list(map(known.get, amounts))
-        if None not in minors:
-            return minors
-        for index, minor in enumerate(minors):
+        index = -1
+        for _ in range(minors.count(None)):
+            index = minors.index(None, index + 1)
             value, place = amounts[index], places[index]
-            if minor is not None or (not self._needs_money and _blank(value)):
+            if not self._needs_money and _blank(value):
                 continue
             read = self._amounts.read(value, code, line=block.lines[place])
             if isinstance(read, AmountFault):
