@@ -147,8 +147,8 @@ class Replay:
             if said.reserve is not None:
                 story.holds[n] = (said.reserve["amount"], said.reserve["currency"])
         elif kind == "commit":
-            story.facts[n] = hash((said.reference, said.billed, said.billed_currency or said.currency))
-            story.codes[n] = NO_CODE if said.code is None else hash((said.code, said.message))
+            story.facts[n] = hash((said.reference or None, said.billed, said.billed_currency or said.currency))
+            story.codes[n] = NO_CODE if said.code is None else hash((said.code or None, said.message))
             if said.settlement is not None:
                 story.settlements[n] = SETTLEMENTS[said.settlement]
             if said.output is not None:
@@ -165,7 +165,7 @@ class Replay:
         if said.type == "step_done":
             story.steps[n] += 1
         if said.type == "retry" or said.code is not None:
-            story.codes[n] = hash((said.code, said.message))
+            story.codes[n] = hash((said.code or None, said.message))
         if said.type == "settle" and said.settlement is not None:
             story.settlements[n] = SETTLEMENTS[said.settlement]
         if not STATES[after].holds_money:

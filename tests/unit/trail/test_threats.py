@@ -7,12 +7,12 @@ from pathlib import Path
 
 import orjson
 import pytest
-from tests.unit.trail.trailkit import Books, rehash
 
 from payonce.trail.checkpoint import Checkpoint, Signed, origin_of, sign
 from payonce.trail.faults import Fault
 from payonce.trail.keys import new_key
 from payonce.trail.verify import root_at
+from tests.unit.trail.trailkit import Books, rehash
 
 ITEMS = 330
 KEY = new_key("test")

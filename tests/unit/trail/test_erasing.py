@@ -1,0 +1,128 @@
+"""Erasing what is personal: the trail still verifies, the event says who and why, and nothing is left in the file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+
+from payonce.core.commands import Change
+from payonce.core.errors import UsageError
+from payonce.core.payloads import HIDDEN, PayloadPolicy, default_for
+from payonce.core.states import ItemEvent
+from tests.unit.trail.trailkit import ACTOR, BATCH, Books, commit, intent
+
+SECRET = b'{"customer":"Erika Mustermann"}'
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Books:
+    """Three items, two committed with a kept answer, one still planned."""
+    books = Books(tmp_path)
+    books.seal(3)
+    worker = books.start()
+    books.write(worker, [replace(intent(1), payloads={"request": b'{"to":"a1@example.com"}'}), intent(2)])
+    books.write(worker, [replace(commit(1), payloads={"response": SECRET}), commit(2)])
+    return books
+
+
+def test_kept_payloads_are_verified(books: Books) -> None:
+    """A payload that was changed is not the one whose digest is in its event."""
+    assert books.verify().ok
+    books.tamper("UPDATE payloads SET body = x'7b7d' WHERE kind = 'response'")
+    assert [fault.code for fault in books.verify().faults] == ["payload_changed"]
+
+
+def test_erasing_leaves_the_trail_whole_and_nothing_in_the_file(books: Books) -> None:
+    """Fields, payloads and outputs go; digests, ids and amounts stay; an event says who and why."""
+    assert books.ledger.erase(BATCH, ["it-1"], fields=None, actor=ACTOR, reason="request 17") == 1
+    event = orjson.loads(books.ledger.events(BATCH, item="it-1")[-1].body)
+    assert (event["type"], event["reason"], event["actor"]["user"], event["fields"]) == (
+        "erased",
+        "request 17",
+        "ops",
+        ["email", "name"],
+    )
+    found = books.verify()
+    assert found.ok and "erased" in found.limits[0]
+    item = books.ledger.item(BATCH, "it-1")
+    assert item is not None and item.fields == {"$erased": ["email", "name"]} and item.reference == "re-1"
+    books.close()
+    files = b"".join(path.read_bytes() for path in books.path.parent.glob("payonce.db*") if path.is_file())
+    for gone in (b"Mustermann", b"a1@example.com", "Zoë 1".encode()):
+        assert gone not in files
+    assert b"a2@example.com" in files
+
+
+def test_named_fields_alone_are_erased(books: Books) -> None:
+    """The others stay."""
+    books.ledger.erase(BATCH, ["it-2"], fields=["email"], actor=ACTOR, reason="asked")
+    item = books.ledger.item(BATCH, "it-2")
+    assert item is not None and item.fields == {"name": "Zoë 2", "$erased": ["email"]}
+
+
+def test_an_item_that_may_still_be_sent_is_not_erased(books: Books) -> None:
+    """It needs its fields; and then none of the items named is."""
+    with pytest.raises(UsageError) as refused:
+        books.ledger.erase(BATCH, ["it-1", "it-3"], fields=None, actor=ACTOR, reason="asked")
+    assert refused.value.code == "item_open"
+    item = books.ledger.item(BATCH, "it-1")
+    assert item is not None and item.fields["name"] == "Zoë 1"
+
+
+def test_an_erasure_that_no_event_says_is_found(books: Books) -> None:
+    """Somebody emptied the fields and the output by hand."""
+    books.tamper(
+        'UPDATE items SET fields = \'{"$erased":["email","name"]}\' WHERE id = \'it-1\'',
+        "UPDATE outputs SET output = NULL",
+    )
+    assert {fault.code for fault in books.verify().faults} == {"unexplained", "payload_changed"}
+
+
+def test_a_payload_cannot_be_changed_through_the_store(books: Books) -> None:
+    """The database refuses anything but erasing."""
+    import sqlite3
+
+    db = sqlite3.connect(books.path)
+    for statement in ("UPDATE payloads SET body = x'00'", "DELETE FROM payloads"):
+        with pytest.raises(sqlite3.IntegrityError):
+            db.execute(statement)
+    db.close()
+
+
+@pytest.mark.parametrize(
+    ("policy", "raw", "kept"),
+    [
+        (PayloadPolicy(), b'{"a":1}', None),
+        (PayloadPolicy("full"), b'{"a":1}', b'{"a":1}'),
+        (PayloadPolicy("full"), b'{"a":1,"client_secret":"s"}', b'{"a":1,"client_secret":"[redacted]"}'),
+        (PayloadPolicy("full"), b"not json", b"not json"),
+        (PayloadPolicy("redacted"), b"not json", None),
+        (PayloadPolicy("redacted"), b'{"email":"x","id":"re_1"}', b'{"email":"[redacted]","id":"re_1"}'),
+        (PayloadPolicy("redacted", show=("email",)), b'{"email":"x"}', b'{"email":"x"}'),
+        (PayloadPolicy("redacted", hide=("meta.ref",)), b'{"meta":{"ref":"x"}}', b'{"meta":{"ref":"[redacted]"}}'),
+        (PayloadPolicy("redacted"), b"charge=ch_1&email=x%40y", b"charge=ch_1&email=%5Bredacted%5D"),
+        (PayloadPolicy("full", show=("api_key",)), b'{"api_key":"k"}', b'{"api_key":"[redacted]"}'),
+        (PayloadPolicy("full"), b"\xff\xfe", None),
+        (PayloadPolicy("full"), b"", None),
+    ],
+)
+def test_what_a_policy_keeps(policy: PayloadPolicy, raw: bytes, kept: bytes | None) -> None:
+    """Nothing, a redacted copy, or all; a secret never."""
+    assert policy.kept(raw) == kept and HIDDEN == "[redacted]"
+
+
+def test_the_default_suits_the_operation() -> None:
+    """Digests for money, full answers where the answer is what was paid for."""
+    assert (default_for("refund").keep, default_for("payout").keep, default_for("call").keep) == (
+        "digest",
+        "digest",
+        "full",
+    )
+
+
+def test_a_change_without_payloads_says_nothing_of_them() -> None:
+    """The field is empty by default, and so is the event."""
+    assert not Change(1, ItemEvent.COMMIT).payloads
