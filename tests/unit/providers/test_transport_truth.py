@@ -60,7 +60,7 @@ def test_what_a_call_says_of_itself_is_true(kit: Kit, seed: int) -> None:
                 held = n % 17 == 0
                 gate = (lambda: False) if held else kit.gate
                 request = Request("PUT" if n % 3 else "POST", "/v1/x", own)
-                return own, await transport.send(request, timeout_us=chance.choice([15_000, 2_000_000]), gate=gate)
+                return own, await transport.send(request, timeout_us=chance.choice([15_000, 6_000_000]), gate=gate)
 
             results = await asyncio.gather(*(call(n) for n in range(CALLS)))
             await transport.close()
