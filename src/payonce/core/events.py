@@ -66,6 +66,12 @@ def well_formed(text: str) -> str:
 
 def plain(value: Any) -> Any:
     """A JSON-like value in the form that may enter an event: floats and large integers become text, exactly."""
+    # What events mostly hold, without the detour through the patterns below, which mean the same.
+    kind = type(value)
+    if kind is str and value.isascii():
+        return value
+    if kind is dict:
+        return {_key(str(k)): plain(v) for k, v in value.items()}
     match value:
         case None | bool():
             return value

@@ -18,6 +18,8 @@ Share = tuple[ItemState, str, int]
 # Rows worth keeping on the desk: more will happen to these soon.
 _STAYS: Final = frozenset({ItemState.PLANNED, ItemState.PENDING})
 _ROOM: Final = 20_000
+# What counts against a budget.
+_COUNTS: Final = (ItemState.COMMITTED, ItemState.PENDING, ItemState.UNKNOWN)
 
 
 def share(row: ItemRow, held: OpenRow | None) -> Share:
@@ -94,8 +96,7 @@ class Desk:
 
     def change(self, held: OpenRow) -> None:
         """An open intent was changed."""
-        if held.n not in self._opened:
-            self._changed[held.n] = held
+        self._changed[held.n] = held
 
     def close(self, row: ItemRow) -> None:
         """An open intent is decided and goes."""
@@ -109,12 +110,12 @@ class Desk:
     def shift(self, row: ItemRow, before: Share, *, begun: bool = False) -> None:
         """An item was changed: its old share of the tallies goes, its new one comes, and it will be written.
 
-        ``begun``: by an intent, which changes few of its columns."""
-        if not begun:
+        ``begun``: by a worker's intent alone, which changes little."""
+        if begun and row.n not in self._touched and row.n not in self._begun:
+            self._begun[row.n] = row
+        else:
             self._begun.pop(row.n, None)
             self._touched[row.n] = row
-        elif row.n not in self._touched:
-            self._begun[row.n] = row
         after = share(row, self.opens.get(row.n))
         if after == before:
             return
@@ -146,8 +147,12 @@ class Desk:
 
     def held_or_billed(self, currency: str) -> int:
         """Committed, pending and unknown minor units of a currency: what counts against its budget."""
-        states = (ItemState.COMMITTED, ItemState.PENDING, ItemState.UNKNOWN)
-        return sum(self.tallies[key][1] for state in states if (key := (state, currency)) in self.tallies)
+        total = 0
+        for state in _COUNTS:
+            tally = self.tallies.get((state, currency))
+            if tally is not None:
+                total += tally[1]
+        return total
 
     def flush(self) -> None:
         """Writes items and intents, so that queries inside this transaction see them; rows stay laid out."""
@@ -165,6 +170,8 @@ class Desk:
                 findings=self._findings,
             ),
         )
+        for held in (*self._opened.values(), *self._changed.values()):
+            held.request = None  # stored now; it is never built or written again
         for n, row in self._touched.items():
             if row.state not in _STAYS:
                 self.rows.pop(n, None)

@@ -39,7 +39,7 @@ def move(desk: Desk, row: ItemRow, held: OpenRow | None, change: Change, after: 
     row.spent += change.spent
     row.updated_us = desk.log.now_us
     if change.code is not None:
-        row.code, row.message = change.code, change.message
+        row.code, row.message = change.code or None, change.message or None
     if held is not None:
         if after.holds_money:
             _keep_open(desk, row, held, change)
@@ -94,12 +94,12 @@ def _settle_row(row: ItemRow, held: OpenRow | None, change: Change) -> None:
         row.carry = dump({**load(row.carry), **change.carry})
     match change.event:
         case _E.COMMIT:
-            row.reference = change.reference
+            row.reference = change.reference or None
             billed = change.billed
             row.billed_minor = row.minor if billed is None else billed.minor
             row.billed_currency = row.currency if billed is None else billed.currency
             row.settlement = change.settlement or Settlement.NONE
-            row.code, row.message = change.code, change.message
+            row.code, row.message = change.code or None, change.message or None
         case _E.SETTLE:
             assert change.settlement is not None, "a settlement is what SETTLE is about"
             row.settlement = change.settlement
@@ -112,7 +112,7 @@ def _settle_row(row: ItemRow, held: OpenRow | None, change: Change) -> None:
             row.not_before_us, row.spent, row.first_sent_us = change.not_before_us, 0, 0
             if change.generation is None and row.attempts:
                 row.generation += 1
-            row.code, row.message = change.code, change.message
+            row.code, row.message = change.code or None, change.message or None
         case _:
             pass
     if change.generation is not None:
@@ -157,7 +157,8 @@ def _amounts(body: dict[str, Any], row: ItemRow) -> None:
         body["amount"] = format_minor(row.minor, row.currency)
         body["currency"] = row.currency
     if row.billed_minor is not None and row.billed_currency is not None:
-        body["billed"] = format_minor(row.billed_minor, row.billed_currency)
+        same = (row.billed_minor, row.billed_currency) == (row.minor, row.currency)
+        body["billed"] = body["amount"] if same else format_minor(row.billed_minor, row.billed_currency)
         if row.billed_currency != row.currency:
             body["billed_currency"] = row.billed_currency
 

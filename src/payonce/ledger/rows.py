@@ -7,7 +7,7 @@ microseconds since the epoch. Nothing here leaves the package: callers get the f
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -153,8 +153,7 @@ class PayloadRow:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One event about to be appended: sequence, batch and item number (for the indexes), canonical bytes, mark."""
 
     seq: int
@@ -296,7 +295,8 @@ def signature(actor: Actor) -> dict[str, Any]:
 class Saved:
     """What a flush hands to a store: rows to write, intents to open, change and close, and what hangs on them.
 
-    Of ``begun`` items only state, attempts, code, message and time have changed: an intent, the most frequent write.
+    ``begun`` items became pending by one intent of a worker each, the most frequent write: they have one attempt more,
+    no code and message, and all the same time; nothing else of them has changed.
     """
 
     begun: list[ItemRow] = field(default_factory=list)

@@ -105,7 +105,7 @@ def _intend(desk: Desk, row: ItemRow, command: Intend, author: Author) -> Landed
     if author.is_worker:
         row.attempts += 1
         desk.batch.sent += 1
-    desk.shift(row, before, begun=True)
+    desk.shift(row, before, begun=author.is_worker)
     _emit_intent(desk, row, held, command, author)
     return _LANDED
 

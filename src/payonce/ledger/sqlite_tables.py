@@ -24,6 +24,7 @@ from payonce.ledger.rows import (
     Tallies,
     WorkerRow,
 )
+from payonce.ledger.sqlite_overlap import read_extents
 from payonce.ledger.sqlite_reads import read_open_intents
 from payonce.ledger.sqlite_rows import (
     SHIFT,
@@ -123,6 +124,10 @@ class SqliteTables:
         self._targets[found.number] = found.targets
         return found
 
+    def extents(self) -> dict[int, int]:
+        """See ledger.tables."""
+        return read_extents(self._db)
+
     def add_batch(self, row: BatchRow) -> int:
         """See ledger.tables."""
         number = self._db.execute(self._sql["add_batch"], new_batch_columns(row)).lastrowid
@@ -193,7 +198,7 @@ class SqliteTables:
         """See ledger.tables."""
         db, sql, base = self._db, self._sql, place(number)
         if saved.closed:
-            db.executemany(sql["close_intent"], [(base | n,) for n in saved.closed])
+            db.execute(sql["close_intents"], (base, _json(saved.closed)))
         if saved.opened:
             targets = self._targets[number]
             opened = [open_columns(row, base=base, targets=targets) for row in saved.opened]
@@ -205,8 +210,8 @@ class SqliteTables:
                     columns = (row.key, row.digest, *request_columns(row.request), base | row.n)
                     db.execute(sql["change_request"], columns)
         if saved.begun:
-            begun = [(row.attempts, row.updated_us, base | row.n) for row in saved.begun]
-            db.executemany(sql["begin_item"], begun)
+            ns = _json([row.n for row in saved.begun])
+            db.execute(sql["begin_items"], (base, ns, saved.begun[0].updated_us))
         if saved.items:
             db.executemany(sql["save_item"], [item_columns(row, base) for row in saved.items])
         if saved.outputs:

@@ -13,6 +13,7 @@ from payonce.core.model import Event, Finding, Item, OpenIntent
 from payonce.core.states import ItemState
 from payonce.ledger.log import Log
 from payonce.ledger.merkle import Head
+from payonce.ledger.overlap_port import OverlapReads
 from payonce.ledger.protocol import LedgerInfo, Output
 from payonce.ledger.rows import BatchRow, ItemRow, OpenRow, Saved, Tallies, WorkerRow
 
@@ -46,6 +47,10 @@ class Tables(Protocol):
 
     def batch(self, batch: str) -> BatchRow | None:
         """A batch by its id, locked for this transaction."""
+        ...
+
+    def extents(self) -> dict[int, int]:
+        """How many items each batch has, by its number, as this transaction sees it."""
         ...
 
     def add_batch(self, row: BatchRow) -> int:
@@ -126,7 +131,7 @@ class Tables(Protocol):
         ...
 
 
-class Reads(Protocol):
+class Reads(OverlapReads, Protocol):
     """A ledger's reading side: what is durable, at any time, beside a running write."""
 
     def info(self) -> LedgerInfo: ...

@@ -70,15 +70,16 @@ ORDER BY place LIMIT ?3;
 -- An item's number by its id.
 SELECT place & 4294967295 FROM items WHERE id = ? AND batch = ?;
 
--- begin_item --
--- An item becomes pending.
-UPDATE items SET state = 1, attempts = ?, code = NULL, message = NULL, updated_us = ? WHERE place = ?;
+-- begin_items --
+-- Items become pending by a worker's intents: ?1 is the batch's place, ?2 a JSON list of numbers, ?3 the time.
+UPDATE items SET state = 1, attempts = attempts + 1, code = NULL, message = NULL, updated_us = ?3
+WHERE place IN (SELECT ?1 + value FROM json_each(?2));
 
 -- save_item --
 -- What changes of an item.
 UPDATE items SET state = ?, settlement = ?, generation = ?, step = ?, attempts = ?, spent = ?, not_before_us = ?,
-  reference = ?, billed_minor = ?, billed_currency = ?, code = ?, message = ?, carry = ?, first_sent_us = ?,
-  updated_us = ?
+  reference = nullif(?, ''), billed_minor = ?, billed_currency = nullif(?, ''), code = nullif(?, ''),
+  message = nullif(?, ''), carry = nullif(?, ''), first_sent_us = ?, updated_us = ?
 WHERE place = ?;
 
 -- opens --
@@ -99,9 +100,9 @@ ORDER BY place LIMIT ?3;
 
 -- open_intent --
 -- A new open intent.
-INSERT INTO intents (place, target, fence, key, digest, first_sent_us, sent_us, send_by_us, deadline_us, seen_us, flags,
-  code, message, lookups, lookup_failures, retry_at_us, hold_minor, hold_currency, method, path, headers, body)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO intents (place, target, fence, key, digest, first_sent_us, sent_us, send_by_us, deadline_us, hold_minor,
+  hold_currency, method, path, headers, body)
+VALUES (?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- change_intent --
 -- What changes of an open intent under one key.
@@ -113,9 +114,9 @@ WHERE place = ?;
 -- The next step's key and request.
 UPDATE intents SET key = ?, digest = ?, method = ?, path = ?, headers = ?, body = ? WHERE place = ?;
 
--- close_intent --
--- An open intent that is decided.
-DELETE FROM intents WHERE place = ?;
+-- close_intents --
+-- Open intents that are decided: ?1 is the batch's place, ?2 a JSON list of numbers.
+DELETE FROM intents WHERE place IN (SELECT ?1 + value FROM json_each(?2));
 
 -- add_output --
 -- What a committed call returned.
