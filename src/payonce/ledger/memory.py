@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from payonce.core.errors import UsageError
 from payonce.core.model import Event, Finding, Item, OpenIntent, Request
+from payonce.core.overlap import ACTING, Acting
 from payonce.core.states import ItemState
 from payonce.ledger.actors import is_alive as process_is_alive
 from payonce.ledger.actors import wall_clock
@@ -33,6 +34,7 @@ from payonce.ledger.rows import (
     as_item,
     as_open,
     load,
+    money,
 )
 from payonce.ledger.store import Clock, IsAlive
 from payonce.ledger.store_reads import StoreLedger
@@ -107,6 +109,10 @@ class MemoryTables:
     def batch(self, batch: str) -> BatchRow | None:
         """See ledger.tables."""
         return next((copy(row) for row in self._batches.values() if row.id == batch), None)
+
+    def extents(self) -> dict[int, int]:
+        """See ledger.tables."""
+        return {number: row.items for number, row in self._batches.items()}
 
     def add_batch(self, row: BatchRow) -> int:
         """See ledger.tables."""
@@ -301,6 +307,19 @@ class MemoryTables:
     def findings(self, number: int) -> list[Finding]:
         """See ledger.tables."""
         return [finding for batch, finding in self._findings if batch == number]
+
+    def acted_targets(self, number: int) -> Iterator[list[str]]:
+        """See ledger.overlap_port."""
+        yield [row.target for row in self._items[number].values() if row.state in ACTING]
+
+    def acting_on(self, number: int, targets: Sequence[str]) -> list[Acting]:
+        """See ledger.overlap_port."""
+        batch, asked = self._batches[number].id, set(targets)
+        return [
+            Acting(batch, row.id, row.target, row.state, money(row.minor, row.currency))
+            for _, row in sorted(self._items[number].items())
+            if row.state in ACTING and row.target in asked
+        ]
 
     def check(self) -> list[str]:
         """See ledger.tables."""

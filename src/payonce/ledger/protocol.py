@@ -28,7 +28,9 @@ from payonce.core.model import (
     Status,
     Worker,
 )
+from payonce.core.overlap import Clearance
 from payonce.core.states import ItemState
+from payonce.ledger.overlap_port import OverlapReads
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,8 @@ class Output:
     kept: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Ledger(Protocol):
-    """Twenty verbs. All times are the ledger's clock, which never runs backwards within a ledger."""
+class Ledger(OverlapReads, Protocol):
+    """Some twenty verbs, and the narrow port that finds overlaps. All times are the ledger's clock, which never runs backwards within a ledger."""
 
     def info(self) -> LedgerInfo:
         """Identity, capabilities and the head of the trail."""
@@ -75,19 +77,38 @@ class Ledger(Protocol):
 
     # batches
 
-    def seal(self, spec: BatchSpec, items: Iterable[NewItem], *, seal: str, actor: Actor) -> Batch:
+    def seal(
+        self,
+        spec: BatchSpec,
+        items: Iterable[NewItem],
+        *,
+        seal: str,
+        actor: Actor,
+        clearance: Clearance | None = None,
+    ) -> Batch:
         """Stores a new batch with all its items as planned, all or nothing; streams ``items``.
 
-        Raises SealedError where the id exists already. A crash half-way leaves no batch.
+        ``clearance`` says which other batches the items were compared with; overlaps that it allows leave an event
+        ``overlap_allowed`` in the same transaction. Raises SealedError ``already_sealed`` where the id exists already,
+        ``batches_changed`` where the clearance no longer holds. A crash half-way leaves no batch.
         """
         ...
 
-    def amend(self, spec: BatchSpec, items: Iterable[NewItem], *, seal: str | None, actor: Actor) -> Batch:
+    def amend(
+        self,
+        spec: BatchSpec,
+        items: Iterable[NewItem],
+        *,
+        seal: str | None,
+        actor: Actor,
+        clearance: Clearance | None = None,
+    ) -> Batch:
         """Adds items to the end of a sealed batch, all or nothing; where there is no such batch, it is sealed with them.
 
         ``seal`` is the new digest over all items; None chains it: the SHA-256 over the old one and the added items.
-        A finished batch can be run again. Raises SealedError for a cancelled batch, or where ``spec`` names another
-        operation, provider or namespace, UsageError ``duplicate_item`` where an id is there already.
+        A finished batch can be run again. ``clearance`` as for ``seal``. Raises SealedError for a cancelled batch, or
+        where ``spec`` names another operation, provider or namespace, UsageError ``duplicate_item`` where an id is
+        there already.
         """
         ...
 

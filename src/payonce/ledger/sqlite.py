@@ -14,6 +14,7 @@ from pathlib import Path
 from payonce.core.errors import LedgerError
 from payonce.core.events import leaf_hash
 from payonce.core.model import Actor, Batch, BatchSpec, NewItem
+from payonce.core.overlap import Clearance
 from payonce.ledger.actors import is_alive as process_is_alive
 from payonce.ledger.actors import this_actor, wall_clock
 from payonce.ledger.log import Log
@@ -71,10 +72,18 @@ class SqliteLedger(StoreLedger):
         with faults(self._path), super()._transaction() as log:
             yield log
 
-    def seal(self, spec: BatchSpec, items: Iterable[NewItem], *, seal: str, actor: Actor) -> Batch:
+    def seal(
+        self,
+        spec: BatchSpec,
+        items: Iterable[NewItem],
+        *,
+        seal: str,
+        actor: Actor,
+        clearance: Clearance | None = None,
+    ) -> Batch:
         """See ledger.protocol. The journal of a large batch is folded into the file at once, so that no later open
         has to recover it."""
-        batch = super().seal(spec, items, seal=seal, actor=actor)
+        batch = super().seal(spec, items, seal=seal, actor=actor, clearance=clearance)
         with suppress(sqlite3.Error):
             self._sqlite.checkpoint()
         return batch

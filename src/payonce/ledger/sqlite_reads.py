@@ -20,6 +20,7 @@ from payonce.ledger.protocol import LedgerInfo, Output
 from payonce.ledger.queries import queries
 from payonce.ledger.rows import BatchRow, Tallies, WorkerRow, as_item, as_open, load
 from payonce.ledger.sqlite_errors import faults
+from payonce.ledger.sqlite_overlap import SqliteOverlaps
 from payonce.ledger.sqlite_rows import (
     MASK,
     SHIFT,
@@ -39,7 +40,7 @@ _PAGE = 1000
 _BILLING_PAGE = 5000
 
 
-class SqliteReads:
+class SqliteReads(SqliteOverlaps):
     """What is durable in a SQLite ledger, as ``ledger.tables`` asks for it."""
 
     def __init__(self, connection: sqlite3.Connection, *, path: Path) -> None:

@@ -11,6 +11,7 @@ from payonce.core.commands import BatchCommand, Control
 from payonce.core.errors import SealedError, UsageError
 from payonce.core.model import Actor, Batch, BatchSpec, NewItem, Worker
 from payonce.core.money import MAX_MINOR, format_minor
+from payonce.core.overlap import Clearance
 from payonce.core.seal import item_line
 from payonce.core.states import BatchState, ItemState
 from payonce.ledger import controls, effects
@@ -30,15 +31,23 @@ from payonce.ledger.rows import (
     new_row,
     signature,
 )
-from payonce.ledger.store import StoreBase
+from payonce.ledger.store_overlaps import OverlapVerbs
 
 _CANCEL_AT_ONCE: Final = 1000
 
 
-class BatchVerbs(StoreBase):
+class BatchVerbs(OverlapVerbs):
     """Batches and workers. See ledger.protocol for what each verb promises."""
 
-    def seal(self, spec: BatchSpec, items: Iterable[NewItem], *, seal: str, actor: Actor) -> Batch:
+    def seal(
+        self,
+        spec: BatchSpec,
+        items: Iterable[NewItem],
+        *,
+        seal: str,
+        actor: Actor,
+        clearance: Clearance | None = None,
+    ) -> Batch:
         """See ledger.protocol."""
         assert self._log is None, "sealing may fail half-way, so it is a transaction of its own"
         with self._transaction() as log:
@@ -46,6 +55,7 @@ class BatchVerbs(StoreBase):
                 raise SealedError(
                     f"batch {spec.id!r} is sealed already", code="already_sealed", hint="give the new batch another id"
                 )
+            self._hold_to(clearance)
             row = self._add_batch(log, spec)
             row.seal = seal
             totals: Tallies = {}
@@ -53,6 +63,7 @@ class BatchVerbs(StoreBase):
             self._tables.save_tallies(row.number, totals)
             self._tables.save_batch(row)
             log.emit(_sealed_event(spec, row, totals, actor), batch=row.number)
+            self._note_allowed(log, row, clearance, actor)
         return as_batch(row)
 
     def _add_batch(self, log: Log, spec: BatchSpec) -> BatchRow:
@@ -70,9 +81,18 @@ class BatchVerbs(StoreBase):
         row.number = self._tables.add_batch(row)
         return row
 
-    def amend(self, spec: BatchSpec, items: Iterable[NewItem], *, seal: str | None, actor: Actor) -> Batch:
+    def amend(
+        self,
+        spec: BatchSpec,
+        items: Iterable[NewItem],
+        *,
+        seal: str | None,
+        actor: Actor,
+        clearance: Clearance | None = None,
+    ) -> Batch:
         """See ledger.protocol."""
         with self._transaction() as log:
+            self._hold_to(clearance)
             if self._tables.batch(spec.id) is None:
                 self._add_batch(log, spec)
             desk = self._desk(log, spec.id)
@@ -89,6 +109,7 @@ class BatchVerbs(StoreBase):
                 row.state, row.ended_us = BatchState.INTERRUPTED, None
             body = {"type": "amended", "batch": row.id, "actor": actor_fields(actor), "items": row.items - before}
             log.emit({**body, "money": _money(totals), "seal": row.seal}, batch=row.number)
+            self._note_allowed(log, row, clearance, actor)
             return as_batch(row)
 
     def control(self, batch: str, control: Control, *, actor: Actor, worker: Worker | None = None) -> Batch:
