@@ -51,19 +51,15 @@ def settle(
     )
     with opened(where.url) as ledger:
         done = settling.settle(ledger, where.batch, events, wishes=wishes, actor=this_actor())
-    bad = bool(done.notes) or any(done.changed[word] for word in ("failed", "returned"))
-    if common.json:
-        screen.document(
-            {
-                "batch": where.batch,
-                "events": done.events,
-                "changed": dict(done.changed),
-                "unchanged": dict(done.left),
-                "notes": done.notes,
-                "dry_run": dry_run,
-            }
-        )
-        return int(bad)
+    _tell(screen, done, batch=where.batch, dry_run=dry_run)
+    return int(bool(done.notes) or any(done.changed[word] for word in ("failed", "returned")))
+
+
+def _tell(screen: Screen, done: settling.Settled, *, batch: str, dry_run: bool) -> None:
+    if screen.common.json:
+        shown = {"batch": batch, "events": done.events, "changed": dict(done.changed), "unchanged": dict(done.left)}
+        screen.document({**shown, "notes": done.notes, "dry_run": dry_run})
+        return
     screen.line(f"{done.events} events read" + (", nothing written (--dry-run)" if dry_run else ""))
     for name, count in sorted(done.changed.items()):
         screen.line(f"  {count} items are now {name}")
@@ -71,4 +67,3 @@ def settle(
         screen.line(f"  {count} events {why}: nothing to change")
     for note in done.notes:
         screen.warn(note)
-    return int(bad)

@@ -81,7 +81,7 @@ def settle(ledger: Ledger, batch_id: str, paths: Sequence[Path], *, wishes: Wish
     for fact in told:
         item = at_work.item_of(fact, done)
         if item is not None:
-            at_work.learn(item, _apply(ledger, batch, item, fact, done, wishes=wishes, actor=actor))
+            at_work.learn(item, _apply(ledger, item, fact, batch=batch.spec.id, done=done, wishes=wishes, actor=actor))
     return done
 
 
@@ -188,7 +188,7 @@ class _Matcher:
 
 
 def _apply(
-    ledger: Ledger, batch: Batch, item: Item, fact: Fact, done: Settled, *, wishes: Wishes, actor: Actor
+    ledger: Ledger, item: Item, fact: Fact, *, batch: str, done: Settled, wishes: Wishes, actor: Actor
 ) -> Settlement:
     """Records what a fact adds; returns what is known then."""
     known = item.settlement
@@ -201,7 +201,7 @@ def _apply(
         data["told_at"] = fact.at
     if not wishes.dry_run:
         change = Change(item.n, ItemEvent.SETTLE, data=data, settlement=now, findings=_findings(item, fact, now))
-        landed = ledger.operate(batch.spec.id, item.id, [change], actor=actor, reason=f"webhook {fact.event}")
+        landed = ledger.operate(batch, item.id, [change], actor=actor, reason=f"webhook {fact.event}")
         if landed is not Landed.LANDED:
             done.leave("moved meanwhile", f"{fact.event}: item {item.id} changed meanwhile ({landed})")
             return known

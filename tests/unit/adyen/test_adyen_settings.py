@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.adyen import adyenkit as kit
 
 from payonce.core.errors import ConfigError
 from payonce.core.model import Declaration
@@ -16,6 +15,7 @@ from payonce.providers.adyen.declaration import DAY_US
 from payonce.providers.protocol import Identity
 from payonce.providers.transport import TransportSettings
 from payonce.testing.provider_rig import ScriptedTransport, answer
+from tests.unit.adyen import adyenkit as kit
 
 
 def test_live_addresses_carry_the_region_and_are_bound() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.adyen import adyenkit as kit
 
 from payonce.core.money import Money
 from payonce.core.outcome import Executed, Refused, Stop, Unresolved
@@ -11,6 +10,7 @@ from payonce.core.states import Settlement
 from payonce.providers.adyen.answers import REFUSED
 from payonce.testing.provider_rig import Case, Rig, answer
 from payonce.testing.provider_suite import ProviderSuite
+from tests.unit.adyen import adyenkit as kit
 
 COMMON = (
     *(Case(f"refused {code}", kit.error(422, code), Refused, {"code": code}) for code in REFUSED),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from payonce.cli.main import invoke
+from payonce.core.errors import ConfigError
 from payonce.core.model import SECOND_US, Declaration, Item
 from payonce.core.outcome import Executed, Unresolved
 from payonce.core.states import Settlement
@@ -148,3 +151,28 @@ def test_every_promise_is_printed_with_its_sources(kind: str, capsys: pytest.Cap
     for one in shown:
         assert all("https://" in source for source in one["sources"]) and one["sources"]
         assert one["guarantee"] and one["reverse"] and one["rate"] and one["identity"] and one["statement"]
+
+
+@pytest.mark.parametrize(
+    ("kit", "module"), [(stripekit, "stripe"), (adyenkit, "Adyen"), (paypalkit, "paypalserversdk.configuration")]
+)
+def test_a_missing_sdk_is_said_plainly(kit: Any, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command that installs it, before anything is sealed or sent."""
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ConfigError, match="missing_extra") as caught:
+        kit.build("refund")
+    assert "pip install 'payonce[" in caught.value.hint
+
+
+@pytest.mark.parametrize("line", ALL, ids=name)
+def test_shaping_a_request_opens_no_connection(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK never reaches the network: neither for the call nor for a token, telemetry or a version check."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    declared = line.provider.declaration.key
+    assert declared is not None
+    assert line.provider.prepare(line.item, key=KEY[: declared.format.length], step=0).body

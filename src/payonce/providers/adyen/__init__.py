@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final, Literal
 
-from payonce.core.errors import ConfigError
 from payonce.core.model import Declaration
 from payonce.providers.adyen.calls import RESERVED, AdyenCalls
 from payonce.providers.adyen.declaration import DECLARATIONS
 from payonce.providers.adyen.provider import AdyenProvider
 from payonce.providers.official.adapter import Setup, TransportMaker
-from payonce.providers.official.settings import OfficialTable, Params, address, connection, digest
+from payonce.providers.official.settings import OfficialTable, Params, address, connection, declared, digest
 from payonce.providers.registry import Wanted
 from payonce.providers.registry_http import make_transport as default_transport
 from payonce.providers.secrets import Vault
@@ -39,25 +37,13 @@ class AdyenTable(OfficialTable, frozen=True, forbid_unknown_fields=True, kw_only
 def build(table: Mapping[str, Any], wanted: Wanted, *, make_transport: TransportMaker | None = None) -> AdyenProvider:
     """The provider of the table. Raises ConfigError."""
     settings = read(table, AdyenTable)
-    declaration = DECLARATIONS.get(wanted.operation)
-    if declaration is None:
-        raise ConfigError(
-            f"Adyen has no operation {wanted.operation!r} here",
-            code="unknown_operation",
-            hint=f"operation is one of {', '.join(DECLARATIONS)}",
-        )
+    declaration = declared(DECLARATIONS, settings, operation=wanted.operation)
     vault = Vault(wanted.environ)
     secret = vault.secret(settings.api_key, place="[provider] api_key")
     account = _account(settings, wanted.operation)
     where = address(settings, vault, official=_official(settings, wanted.operation))
     setup = Setup(
-        declaration=replace(
-            declaration,
-            timeout_us=declaration.timeout_us if settings.timeout is None else int(settings.timeout),
-            max_execution_us=declaration.max_execution_us
-            if settings.max_execution is None
-            else int(settings.max_execution),
-        ),
+        declaration=declaration,
         digest=digest(
             kind="adyen", operation=wanted.operation, base_url=where.url, account=account, params=settings.params
         ),

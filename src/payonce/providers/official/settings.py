@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 import orjson
 
+from payonce.core.errors import ConfigError
+from payonce.core.model import Declaration
 from payonce.providers.http_body import JsonBody
 from payonce.providers.http_headers import is_loopback
 from payonce.providers.official.values import parse_object
@@ -69,6 +72,22 @@ def connection(
         limit=concurrency + 1,
         ca_file=table.ca_file,
         proxy=proxy_for(where.url, table.proxy, vault=vault),
+    )
+
+
+def declared(known: Mapping[str, Declaration], table: OfficialTable, *, operation: str) -> Declaration:
+    """What a provider declares for an operation, with the times that the table states. Raises ConfigError."""
+    found = known.get(operation)
+    if found is None:
+        raise ConfigError(
+            f"{table.kind} has no operation {operation!r} here",
+            code="unknown_operation",
+            hint=f"operation is one of {', '.join(known)}",
+        )
+    return replace(
+        found,
+        timeout_us=found.timeout_us if table.timeout is None else int(table.timeout),
+        max_execution_us=found.max_execution_us if table.max_execution is None else int(table.max_execution),
     )
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final, Literal
 
-from payonce.core.errors import ConfigError
 from payonce.core.model import Declaration
 from payonce.providers.official.adapter import Setup, TransportMaker
-from payonce.providers.official.settings import OfficialTable, Params, address, connection, digest
+from payonce.providers.official.settings import OfficialTable, Params, address, connection, declared, digest
 from payonce.providers.paypal.calls import PAYOUT_PARAMS, REFUND_PARAMS, RESERVED, PayPalCalls
 from payonce.providers.paypal.declaration import DECLARATIONS
 from payonce.providers.paypal.provider import PayPalProvider
@@ -34,13 +32,7 @@ class PayPalTable(OfficialTable, frozen=True, forbid_unknown_fields=True, kw_onl
 def build(table: Mapping[str, Any], wanted: Wanted, *, make_transport: TransportMaker | None = None) -> PayPalProvider:
     """The provider of the table. Raises ConfigError."""
     settings = read(table, PayPalTable)
-    declaration = DECLARATIONS.get(wanted.operation)
-    if declaration is None:
-        raise ConfigError(
-            f"PayPal has no operation {wanted.operation!r} here",
-            code="unknown_operation",
-            hint=f"operation is one of {', '.join(DECLARATIONS)}",
-        )
+    declaration = declared(DECLARATIONS, settings, operation=wanted.operation)
     allowed = REFUND_PARAMS if wanted.operation == "refund" else PAYOUT_PARAMS
     unknown = sorted(set(settings.params) - allowed - RESERVED)
     if unknown:
@@ -53,13 +45,7 @@ def build(table: Mapping[str, Any], wanted: Wanted, *, make_transport: Transport
     where = address(settings, vault, official=_ADDRESS[settings.environment])
     account = settings.account or f"client-{hashlib.sha256(client.encode()).hexdigest()[:16]}"
     setup = Setup(
-        declaration=replace(
-            declaration,
-            timeout_us=declaration.timeout_us if settings.timeout is None else int(settings.timeout),
-            max_execution_us=declaration.max_execution_us
-            if settings.max_execution is None
-            else int(settings.max_execution),
-        ),
+        declaration=declaration,
         digest=digest(
             kind="paypal", operation=wanted.operation, base_url=where.url, account=account, params=settings.params
         ),

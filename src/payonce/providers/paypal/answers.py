@@ -144,14 +144,14 @@ def paid_out(tree: Mapping[str, Any], item: Item, *, key: str | None) -> Outcome
     header = mapping(tree.get("batch_header"))
     reference = word(header.get("payout_batch_id"))
     try:
-        return _paid_out(tree, header, item, key)
+        return _paid_out(tree, item, header=header, key=key)
     except Contradiction as error:
         return Unresolved("answer_contradicts", str(error), final=True, hint_reference=reference)
     except Unreadable as error:
         return Unresolved("unreadable_answer", str(error), hint_reference=reference)
 
 
-def _paid_out(tree: Mapping[str, Any], header: Mapping[str, Any], item: Item, key: str | None) -> Outcome:
+def _paid_out(tree: Mapping[str, Any], item: Item, *, header: Mapping[str, Any], key: str | None) -> Outcome:
     reference = ident(header, "payout_batch_id")
     sender = word(mapping(header.get("sender_batch_header")).get("sender_batch_id"))
     agrees("sender_batch_id", sender, asked=key or "", reference=reference)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
-from payonce.core.errors import ConfigError
 from payonce.core.model import Declaration
 from payonce.providers.official.adapter import Setup, TransportMaker
-from payonce.providers.official.settings import OfficialTable, Params, address, connection, digest
+from payonce.providers.official.settings import OfficialTable, Params, address, connection, declared, digest
 from payonce.providers.registry import Wanted
 from payonce.providers.registry_http import make_transport as default_transport
 from payonce.providers.secrets import Vault
@@ -33,20 +31,14 @@ def build(table: Mapping[str, Any], wanted: Wanted, *, make_transport: Transport
     """The provider of the table. Raises ConfigError: ``unknown_operation``, ``missing_extra``, ``bad_setting`` and
     those of credentials."""
     settings = read(table, StripeTable)
-    declaration = DECLARATIONS.get(wanted.operation)
-    if declaration is None:
-        raise ConfigError(
-            f"Stripe has no operation {wanted.operation!r} here",
-            code="unknown_operation",
-            hint=f"operation is one of {', '.join(DECLARATIONS)}",
-        )
+    declaration = declared(DECLARATIONS, settings, operation=wanted.operation)
     vault = Vault(wanted.environ)
     secret = vault.secret(settings.api_key, place="[provider] api_key")
     where = address(settings, vault, official=ADDRESS)
     mode = next((mode for prefix, mode in _MODES.items() if secret.startswith(prefix)), None)
     headers = (("Authorization", f"Bearer {secret}"), ("User-Agent", "payonce"))
     setup = Setup(
-        declaration=_declared(declaration, settings),
+        declaration=declaration,
         digest=digest(
             kind="stripe",
             operation=wanted.operation,
@@ -71,16 +63,6 @@ def build(table: Mapping[str, Any], wanted: Wanted, *, make_transport: Transport
         mode=mode,
         # A test double may know no accounts; at Stripe itself the account is always asked for.
         ask_account=where.own or settings.account is None,
-    )
-
-
-def _declared(declaration: Declaration, settings: StripeTable) -> Declaration:
-    return replace(
-        declaration,
-        timeout_us=declaration.timeout_us if settings.timeout is None else int(settings.timeout),
-        max_execution_us=declaration.max_execution_us
-        if settings.max_execution is None
-        else int(settings.max_execution),
     )
 
 

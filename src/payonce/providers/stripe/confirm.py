@@ -82,11 +82,11 @@ def _invoice(tree: Mapping[str, Any], item: Item, *, batch: str, step: str) -> O
         return Executed(reference, carry={"invoice": reference})
     if step == "add":
         agrees("a line of", named(tree.get("invoice")), asked=str(invoice), reference=reference)
-        _exactly(tree.get("amount"), tree.get("currency"), item, reference)
+        _exactly(tree.get("amount"), tree.get("currency"), item=item, reference=reference)
         return Executed(reference)
     agrees("the invoice", reference, asked=str(invoice), reference=reference)
     if step == "finalise":
-        _exactly(tree.get("total"), tree.get("currency"), item, reference)
+        _exactly(tree.get("total"), tree.get("currency"), item=item, reference=reference)
         return Executed(reference)
     settled = settlement_of("invoice", tree)
     if settled is Settlement.FAILED:
@@ -95,7 +95,7 @@ def _invoice(tree: Mapping[str, Any], item: Item, *, batch: str, step: str) -> O
     return Executed(reference, billed=billed, settlement=settled, kept=kept(tree))
 
 
-def _exactly(amount: Any, currency: Any, item: Item, reference: str) -> None:
+def _exactly(amount: Any, currency: Any, *, item: Item, reference: str) -> None:
     """A step before the paying one must already be over the right amount: later it would be paid."""
     told = minor(amount, currency)
     agrees("an amount of", str(told), asked=str(asked(item)), reference=reference)
