@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
@@ -11,7 +11,7 @@ from typing import Final
 from payonce.core.errors import Problem
 from payonce.intake.amounts import AmountFault, read_currency
 from payonce.intake.report import Fatal, Report
-from payonce.intake.settings import MONEY_OPERATIONS, TEMPLATE_NAMES, InputSettings, ItemColumns
+from payonce.intake.settings import MONEY_OPERATIONS, TEMPLATE_NAMES, FileFormat, InputSettings, ItemColumns
 
 _LISTED: Final = 30
 
@@ -50,8 +50,25 @@ def check_mapping(settings: InputSettings, operation: str, report: Report) -> No
     constant = None if item.currency_value is None else read_currency(item.currency_value)
     if isinstance(constant, AmountFault):
         problems.append(report.make(constant.code, f"[item] currency {constant.message}", value=item.currency_value))
+    problems += _unusable(settings.format, report)
     if problems:
         raise Fatal(*problems)
+
+
+def _unusable(file_format: FileFormat, report: Report) -> Iterator[Problem]:
+    """Settings that no file can have. Batch files are checked before; this is for those who set them by hand."""
+    delimiter, quote = file_format.delimiter, file_format.quote
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in "\r\n" or delimiter == quote):
+        yield report.make("bad_setting", "[input] delimiter must be one character, and not the quote", value=delimiter)
+    if len(quote) > 1 or quote in ("\r", "\n"):
+        yield report.make("bad_setting", "[input] quote must be one character, or empty", value=quote)
+    if file_format.decimal not in (None, ".", ","):
+        yield report.make("bad_setting", '[input] decimal must be "." or ","', value=file_format.decimal)
+    thousands = file_format.thousands
+    if thousands is not None and (len(thousands) > 1 or thousands.isalnum() or thousands == (file_format.decimal or 0)):
+        yield report.make(
+            "bad_setting", "[input] thousands must be one character beside the decimal one", value=thousands
+        )
 
 
 def layout(names: Sequence[str], settings: InputSettings, report: Report, *, line: int | None) -> Layout:

@@ -15,9 +15,10 @@ from typing import Final
 
 MAX_LENGTH: Final = 512
 _TEXT_COLUMN: Final = "export the column as text and do not open the file in a spreadsheet before it is used"
+# As spreadsheets write them; an id such as MAR-01, all in capitals, was not touched by one.
 _MONTH: Final = (
-    "jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec|mrz|mär|märz|mai|okt|dez|janv|févr|fév|fev|mars|avr|abr|juin|juil|"
-    "août|aou|déc|ene|ago|dic|gen|mag|giu|lug|set|ott|mrt|mei"
+    "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|Mrz|Mär|März|Mai|Okt|Dez|"
+    "janv|févr|avr|juil|août|déc|ene|abr|ago|dic|giu|lug|ott|mrt|mei|okt"
 )
 _PLACEHOLDERS: Final = (
     "nan null none nil na n/a n.a. nat undefined missing empty inf -inf +inf infinity -infinity <na> (null) (blank) - -- ? "
@@ -41,14 +42,18 @@ _TOTALS: Final = frozenset(
 )
 _SCIENTIFIC: Final = re.compile(r"[-+]?(?:\d+(?:[.,]\d+)?[eE][-+]\d{1,3}|\d[.,]\d+[eE]\d{1,3})", re.ASCII)
 _FLOAT: Final = re.compile(r"[-+]?\d+[.,]0+", re.ASCII)
+# No grouping begins with a zero.
 _GROUPED: Final = re.compile(
-    r"\d{1,3}(?:(?:,\d{3})+|(?:\.\d{3}){2,}|(?:[ \u00a0\u202f\u2009'’]\d{3})+)(?:\.\d+)?|\d{1,2}(?:,\d{2})+,\d{3}",
+    r"(?!0)(?:\d{1,3}(?:(?:,\d{3})+|(?:\.\d{3}){2,}|(?:[ \u00a0\u202f\u2009'’]\d{3})+)(?:\.\d+)?|\d{1,2}(?:,\d{2})+,\d{3})",
     re.ASCII,
 )
+_DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])"
+_NUMBER_OF_MONTH: Final = r"(?:0?[1-9]|1[0-2])"
 _DATE: Final = re.compile(
     rf"\d{{1,2}}[-. /]{{1,2}}(?:{_MONTH})\.?(?:[-. /]{{1,2}}\d{{2,4}})?|(?:{_MONTH})\.?[-. /]{{1,2}}\d{{2,4}}"
-    r"|\d{1,2}/\d{1,2}/\d{2,4}|\d{1,2}\.\d{1,2}\.(?:\d{2}|\d{4})|\d{4}-\d\d-\d\d[ T]00:00:00(?:\.0+)?",
-    re.IGNORECASE,
+    rf"|(?:{_DAY}/{_NUMBER_OF_MONTH}|{_NUMBER_OF_MONTH}/{_DAY})/(?:\d{{4}}|\d\d)|{_DAY}\.{_NUMBER_OF_MONTH}\.\d{{4}}"
+    r"|\d{4}-\d\d-\d\d[ T]00:00:00(?:\.0+)?",
+    re.ASCII,
 )
 _ERROR: Final = re.compile(
     r"#[A-ZÀ-Ý][A-ZÀ-Ý0-9/_]*[!?]|#N/A(?: N/A)?|#NV|#ND|#N/D|#DIV/0!|#GETTING_DATA", re.IGNORECASE
@@ -57,8 +62,7 @@ _NUMBERLIKE: Final = re.compile(r"\d+[eE]\d+", re.ASCII)
 # What a mangled id that is no word looks like at first sight; plain numbers of up to 15 digits are none.
 _AT_FIRST: Final = re.compile(
     r"[-+#='’?<(]|(?!\d{1,15}$)\d[\d.,'’ \u00a0\u202f\u2009]*(?:[eE][-+]?\d+)?$|\d{1,2}[-. /]|\d{4}-\d\d-\d\d[ T]00"
-    rf"|(?:{_MONTH})[-. /]",
-    re.IGNORECASE,
+    rf"|(?:{_MONTH})[-. /]"
 )
 _SHORT_WORDS: Final = _WORDS | _TOTALS
 _INITIALS: Final = frozenset("0123456789+-#='’?<(")

@@ -80,7 +80,7 @@ def number_format(*, decimal: str | None, thousands: str | None) -> NumberFormat
 
 def _with_decimal(decimal: str, *, thousands: str | None) -> NumberFormat:
     if thousands is None:
-        group = _GROUPS[decimal] + BLANKS + APOSTROPHES
+        group = _GROUPS.get(decimal, "") + BLANKS + APOSTROPHES
     elif thousands in BLANKS or thousands in APOSTROPHES:
         # A no-break space and a plain one, or the two apostrophes, look the same to whoever declared one of them.
         group = (BLANKS if thousands in BLANKS else APOSTROPHES) if thousands else ""

@@ -15,7 +15,8 @@ from payonce.intake.settings import InputSettings
 from payonce.intake.typedrows import ROWS, TypedRows
 
 _FLOATS: Final = ("FLOAT", "DOUBLE", "REAL")
-_MEMORY: Final = "200MB"
+# Reading takes far less; a file of huge row groups may need some of it.
+_MEMORY: Final = "1GB"
 
 
 class Parquet:

@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
+
 from tests.unit.intake.intakekit import amounts, codes, only_problem, read_file
 
 HEADER = "ref,amount,currency,memo\n"

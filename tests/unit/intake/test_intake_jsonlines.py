@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.unit.intake.intakekit import amounts, codes, only_problem, read_file
 
 

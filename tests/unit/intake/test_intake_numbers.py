@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.intake.intakekit import amounts, codes, read_file
 
 from payonce.intake.numbers import NumberFormat, Sign, number_format, sign_of
+from tests.unit.intake.intakekit import amounts, codes, read_file
 
 USUAL = {"id": "ref", "amount": "amount", "currency": "currency"}
 

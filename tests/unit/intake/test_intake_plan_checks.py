@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 from typing import Any
 
-from tests.unit.intake.intakekit import CASES, case
-
 from payonce.core.model import NewItem
 from payonce.core.money import Money, parse_minor
 from payonce.intake.plan_checks import TargetState, against_snapshot, overlaps
+from tests.unit.intake.intakekit import CASES, case
 
 BY_KEY: dict[str, Any] = {"id": "op_key", "target": "charge_id", "amount": "amount", "currency": "currency"}
 

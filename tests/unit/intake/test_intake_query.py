@@ -13,9 +13,9 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from tests.unit.intake.intakekit import amounts, codes, only_problem
 
 from payonce.intake import InputSettings, Intake, ItemColumns, Query, read
+from tests.unit.intake.intakekit import amounts, codes, only_problem
 
 COLUMNS = ItemColumns(id="ref", amount="amount", currency="currency")
 ALL = "SELECT * FROM refunds ORDER BY ref"

@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 import xlsxwriter
+
 from tests.unit.intake.intakekit import amounts, case, codes, only_problem, read_file
 
 Rows = Sequence[Sequence[Any]]

@@ -6,10 +6,10 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from tests.unit.intake.intakekit import amounts, codes, only_problem, read_file
 
 from payonce.core.errors import InputError, UsageError
 from payonce.intake import Expect, InputSettings, Intake, ItemColumns, read, source_digest
+from tests.unit.intake.intakekit import amounts, codes, only_problem, read_file
 
 HEADER = "ref,amount,currency,memo\n"
 COLUMNS = ItemColumns(id="ref", amount="amount", currency="currency")
