@@ -133,6 +133,33 @@ def test_the_mode_and_account_are_bound(tmp_path: Path) -> None:
         provider.close()
 
 
+def test_a_refund_that_comes_back_is_recorded_and_never_sent_again(tmp_path: Path) -> None:
+    """From a signed webhook file to the item's settlement, by command; the finished batch stays finished."""
+    from tests.unit.settling.settlekit import STRIPE_SECRET, stripe_event, stripe_signed
+
+    provider = Provider.start(tmp_path)
+    try:
+        write(tmp_path, provider.url)
+        assert run(tmp_path)[0] == 0
+        item = next(one for one in items(tmp_path) if one["item"] == "r7")
+        metadata = {"payonce_item": "r7", "payonce_batch": "stripe-runs"}
+        about = {"id": item["reference"], "amount": round(float(item["billed"]) * 100), "metadata": metadata}
+        told = [stripe_signed(stripe_event(word, event=f"evt_{word}", **about)) for word in ("failed", "succeeded")]
+        (tmp_path / "hooks.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told))
+        command = [*PAYONCE, "settle", "stripe-runs", "--events", "hooks.jsonl", "--json"]
+        environ = os.environ | {"STRIPE_WEBHOOK_SECRET": STRIPE_SECRET}
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environ, timeout=60)
+        assert done.returncode == 1, done.stderr
+        # The built-in provider had called it succeeded: the failure is a return, and the late success adds nothing.
+        assert json.loads(done.stdout)["changed"] == {"returned": 1}
+        assert next(one for one in items(tmp_path) if one["item"] == "r7")["settlement"] == "returned"
+        calls = provider.stats()["calls"]
+        assert run(tmp_path)[0] == 0
+        assert provider.stats()["calls"] == calls
+    finally:
+        provider.close()
+
+
 def provider_refund(provider: Provider, charge: str, minor: int) -> None:
     """A refund that somebody made by hand."""
     import urllib.request
