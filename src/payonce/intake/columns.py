@@ -33,7 +33,7 @@ def wanted(item: ItemColumns) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*item.roles().values(), *item.needs, *(item.fields or ())]))
 
 
-def check_mapping(settings: InputSettings, operation: str, report: Report) -> None:
+def check_mapping(settings: InputSettings, report: Report, *, operation: str) -> None:
     """Raises Fatal where the operation needs what the mapping does not give."""
     item = settings.item
     amount = item.amount or item.amount_minor
@@ -71,7 +71,7 @@ def _unusable(file_format: FileFormat, report: Report) -> Iterator[Problem]:
         )
 
 
-def layout(names: Sequence[str], settings: InputSettings, report: Report, *, line: int | None) -> Layout:
+def layout(names: Sequence[str], settings: InputSettings, *, report: Report, line: int | None) -> Layout:
     """The layout of an input with these columns. Blank names are columns that nothing can name: they are left out.
 
     Raises Fatal with everything that is wrong: missing, repeated and reserved columns.

@@ -26,7 +26,7 @@ LONGEST_FIELD: Final = 1 << 24
 class Delimited:
     """One reading of a delimited file. ``columns`` and ``digest`` are known once the blocks were taken."""
 
-    def __init__(self, path: Path, settings: InputSettings, report: Report) -> None:
+    def __init__(self, path: Path, settings: InputSettings, *, report: Report) -> None:
         self._path = path
         self._settings = settings
         self._report = report
@@ -83,7 +83,7 @@ class Delimited:
         broken = list(self._unreadable(self._head.names, self._head.above + 1)) if first.doubtful else []
         if broken:
             raise Fatal(*broken)
-        self._layout = layout(self._head.names, self._settings, self._report, line=self._head.above + 1)
+        self._layout = layout(self._head.names, self._settings, report=self._report, line=self._head.above + 1)
         for line in range(1, self._head.above + 1):
             self._report.rows += 1
             self._report.ignore(line, "above the header")

@@ -27,7 +27,7 @@ def read(settings: InputSettings, *, base_dir: Path, operation: str) -> Intake:
     """
     name = source_name(settings)
     try:
-        return _settle(settings, name, base_dir, operation)
+        return _settle(settings, Report(name), base_dir=base_dir, operation=operation)
     except OSError as error:
         raise UsageError(
             f"the items of {name} could not be kept in a temporary file: {error.strerror}",
@@ -43,16 +43,16 @@ def source_name(settings: InputSettings) -> str:
     return settings.source
 
 
-def _settle(settings: InputSettings, name: str, base_dir: Path, operation: str) -> Intake:
+def _settle(settings: InputSettings, report: Report, *, base_dir: Path, operation: str) -> Intake:
     declared = number_format(decimal=settings.format.decimal, thousands=settings.format.thousands)
-    first = Reading(settings, Report(name), base_dir=base_dir, operation=operation, number=declared)
+    first = Reading(settings, report, base_dir=base_dir, operation=operation, number=declared)
     with closing_on_error(first):
         intake = first.run()
         proven = None if declared or not intake.source_digest else first.proven()
     if proven is None:
         return intake
     intake.close()
-    second = Reading(settings, Report(name), base_dir=base_dir, operation=operation, number=proven, before=first)
+    second = Reading(settings, Report(report.file), base_dir=base_dir, operation=operation, number=proven, before=first)
     with closing_on_error(second):
         return second.run()
 

@@ -20,7 +20,7 @@ MOST_NAMES: Final = 5000
 class JsonLines:
     """One reading of a JSON Lines file. ``columns`` are the names of all objects together, as they first come up."""
 
-    def __init__(self, path: Path, settings: InputSettings, report: Report) -> None:
+    def __init__(self, path: Path, settings: InputSettings, *, report: Report) -> None:
         self._settings = settings
         self._report = report
         self._file = TextFile(path, report, encoding=settings.format.encoding)
@@ -93,7 +93,7 @@ class JsonLines:
         if len(self._names) > MOST_NAMES:
             fresh = {name: None for name in fresh if name in TEMPLATE_NAMES}
         self._names.update(fresh)
-        self._layout = layout(tuple(self._names), self._settings, self._report, line=line)
+        self._layout = layout(tuple(self._names), self._settings, report=self._report, line=line)
 
     def _block(self, objects: list[dict[str, Any]], lines: Sequence[int]) -> Block:
         def column(role: str) -> list[Any] | None:

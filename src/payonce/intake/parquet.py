@@ -22,7 +22,7 @@ _MEMORY: Final = "1GB"
 class Parquet:
     """One reading of a Parquet file. A row's line is its number, from 1."""
 
-    def __init__(self, path: Path, settings: InputSettings, report: Report) -> None:
+    def __init__(self, path: Path, settings: InputSettings, *, report: Report) -> None:
         self._path = path
         self._settings = settings
         self._report = report
@@ -63,8 +63,8 @@ class Parquet:
 
     def _all(self, found: Any) -> Iterator[Block]:
         described = [(str(column[0]), str(column[1])) for column in found.description]
-        self._rows = TypedRows([name for name, _ in described], self._settings, self._report, line=None)
-        refuse_floats(described, self._settings, self._report)
+        self._rows = TypedRows([name for name, _ in described], self._settings, report=self._report, line=None)
+        refuse_floats(described, self._settings, report=self._report)
         line = 1
         while batch := found.fetchmany(ROWS):
             block = self._rows.block(batch, range(line, line + len(batch)))
@@ -89,7 +89,7 @@ def duck(folder: str) -> Any:
     )
 
 
-def refuse_floats(described: Sequence[tuple[str, str]], settings: InputSettings, report: Report) -> None:
+def refuse_floats(described: Sequence[tuple[str, str]], settings: InputSettings, *, report: Report) -> None:
     """Raises Fatal where an id, a target or an amount is stored as a float. ``described``: names and types."""
     types = dict(described)
     problems: list[Problem] = []

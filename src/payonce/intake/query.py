@@ -44,7 +44,7 @@ class Cursor(Protocol):
 class QueryRows:
     """One run of a query. A row's line is its number, from 1."""
 
-    def __init__(self, query: Query, settings: InputSettings, report: Report, *, base_dir: Path) -> None:
+    def __init__(self, query: Query, settings: InputSettings, *, report: Report, base_dir: Path) -> None:
         self._query = query
         self._settings = settings
         self._report = report
@@ -68,8 +68,8 @@ class QueryRows:
             self._report.note("unordered_query", "the query has no ORDER BY; items are taken in the order they come")
         with self._connected() as cursor:
             described = [(str(column[0]), _type_name(column[1])) for column in cursor.description]
-            self._rows = TypedRows([name for name, _ in described], self._settings, self._report, line=None)
-            refuse_floats(described, self._settings, self._report)
+            self._rows = TypedRows([name for name, _ in described], self._settings, report=self._report, line=None)
+            refuse_floats(described, self._settings, report=self._report)
             line = 1
             while batch := cursor.fetchmany(ROWS):
                 self._digest.update(repr(batch).encode("utf-8", "surrogateescape"))

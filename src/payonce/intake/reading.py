@@ -68,7 +68,7 @@ class Reading:
         """Reads everything. Raises OSError where temporary files find no room, and nothing else."""
         finished = False
         try:
-            check_mapping(self._settings, self._operation, self._report)
+            check_mapping(self._settings, self._report, operation=self._operation)
             source = open_source(self._settings, self._report, base_dir=self._base_dir)
             self._take_all(source)
             finished = True
@@ -83,7 +83,7 @@ class Reading:
         return self._result(finished)
 
     def _take_all(self, source: Source) -> None:
-        validator = Validator(self._settings, self._report, self._amounts, operation=self._operation)
+        validator = Validator(self._settings, self._report, amounts=self._amounts, operation=self._operation)
         for block in source.blocks():
             self.columns = source.columns
             if self._open and block.amounts is not None:
@@ -91,7 +91,7 @@ class Reading:
             sound, refused = validator.check(block)
             self._report.flush()
             self._spool.add(sound)
-            self._totals.add(sound.minors, sound.currencies, sound.ids, sound.lines)
+            self._totals.add(sound.minors, sound.currencies, ids=sound.ids, lines=sound.lines)
             self._duplicates.add(sound, refused)
         self.columns = source.columns
         self.digest = source.digest

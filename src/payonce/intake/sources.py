@@ -40,25 +40,25 @@ def open_source(settings: InputSettings, report: Report, *, base_dir: Path) -> S
     if isinstance(source, Query):
         from payonce.intake.query import QueryRows
 
-        return QueryRows(source, settings, report, base_dir=base_dir)
+        return QueryRows(source, settings, report=report, base_dir=base_dir)
     path = base_dir / source
     ending = path.suffix.lower()
     if ending in _TEXT:
         from payonce.intake.delimited import Delimited
 
-        return Delimited(path, settings, report)
+        return Delimited(path, settings, report=report)
     if ending in _JSON:
         from payonce.intake.jsonlines import JsonLines
 
-        return JsonLines(path, settings, report)
+        return JsonLines(path, settings, report=report)
     if ending in _WORKBOOK:
         from payonce.intake.workbook import Workbook
 
-        return Workbook(path, settings, report)
+        return Workbook(path, settings, report=report)
     if ending in _PARQUET:
         from payonce.intake.parquet import Parquet
 
-        return Parquet(path, settings, report)
+        return Parquet(path, settings, report=report)
     raise Fatal(
         report.make(
             "unknown_format",

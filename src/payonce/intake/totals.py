@@ -41,7 +41,12 @@ class Totals:
         self._smallest: dict[str, tuple[int, str, int]] = {}
 
     def add(
-        self, minors: Sequence[int | None], currencies: Sequence[str | None], ids: Sequence[str], lines: Sequence[int]
+        self,
+        minors: Sequence[int | None],
+        currencies: Sequence[str | None],
+        *,
+        ids: Sequence[str],
+        lines: Sequence[int],
     ) -> None:
         """Takes some items in, given column by column."""
         for currency in set(currencies):
@@ -94,8 +99,8 @@ def totals_of(spool: Spool) -> Totals:
         totals.add(
             [record.amount_minor for record in batch],
             [record.currency for record in batch],
-            [record.id for record in batch],
-            lines,
+            ids=[record.id for record in batch],
+            lines=lines,
         )
     return totals
 

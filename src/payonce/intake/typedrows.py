@@ -29,12 +29,12 @@ class TypedRows:
     """Makes blocks of typed rows. The columns are checked when it is made, which raises Fatal."""
 
     def __init__(
-        self, names: Sequence[str], settings: InputSettings, report: Report, *, line: int | None, textual: bool = False
+        self, names: Sequence[str], settings: InputSettings, *, report: Report, line: int | None, textual: bool = False
     ) -> None:
         self._settings = settings
         self._report = report
         self._textual = textual
-        self._layout: Layout = layout(names, settings, report, line=line)
+        self._layout: Layout = layout(names, settings, report=report, line=line)
         self._at = {role: self._layout.position(name) for role, name in settings.item.roles().items()}
         self._carried = [self._layout.position(name) for name in self._layout.fields]
 

@@ -44,7 +44,7 @@ class Sound:
 class Validator:
     """Checks the rows of one reading. The amounts' evidence is judged by the caller at the end."""
 
-    def __init__(self, settings: InputSettings, report: Report, amounts: AmountReader, *, operation: str) -> None:
+    def __init__(self, settings: InputSettings, report: Report, *, amounts: AmountReader, operation: str) -> None:
         item = settings.item
         self._report = report
         self._amounts = amounts

@@ -30,7 +30,7 @@ _DIGITS: Final = 15
 class Workbook:
     """One reading of a workbook. The whole sheet is held in memory, which the format limits to a million rows."""
 
-    def __init__(self, path: Path, settings: InputSettings, report: Report) -> None:
+    def __init__(self, path: Path, settings: InputSettings, *, report: Report) -> None:
         self._settings = settings
         self._report = report
         self._raw = RawFile(path, report)
@@ -51,7 +51,7 @@ class Workbook:
         data = b"".join(self._raw.chunks())
         sheet = self._sheet(self._open(data))
         above, names = self._header(sheet)
-        self._rows = TypedRows(names, self._settings, self._report, line=above + 1, textual=True)
+        self._rows = TypedRows(names, self._settings, report=self._report, line=above + 1, textual=True)
         for line in range(1, above + 1):
             self._report.rows += 1
             self._report.ignore(line, "above the header")
