@@ -91,6 +91,7 @@ class RefundJob:
         process = self.start()
         out, err = process.communicate(timeout=400)
         assert out.strip(), err
+        assert KEY not in out + err, "the API key is on the screen"
         return process.returncode, json.loads(out.strip().splitlines()[-1])
 
 

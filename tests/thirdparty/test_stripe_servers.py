@@ -34,6 +34,8 @@ def check_statement(job: RefundJob) -> None:
     assert (code, report["discrepancies"]) == (0, []), report
     assert report["classes"]["matched"] == len(job.wanted)
     assert report["balance"]["USD"]["difference"] in ("0", "0.00")
+    code, asked = job.command("reconcile", "batch.toml", "--from-provider")
+    assert (code, asked["discrepancies"]) == (0, []), asked
 
 
 def check_secrets(job: RefundJob) -> None:
