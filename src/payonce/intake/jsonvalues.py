@@ -14,6 +14,10 @@ from typing import Any, Final
 
 import msgspec
 
+# So many lists and objects may stand in each other.
+DEEPEST: Final = 200
+# Brackets, and whole texts, so that those inside of texts are passed over.
+_BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _POSITION: Final = re.compile(r" \(byte (\d+)\)$")
 
 
@@ -41,6 +45,8 @@ def decode_all(text: str, count: int) -> list[dict[str, Any]] | None:
     """All ``count`` lines of a text at once; None where any of them needs a closer look."""
     if not text.startswith("{") or text.count("}\n{") != count - 1 or "\\u00" in text:
         return None
+    if text.count("{") + text.count("[") > count + DEEPEST and any(map(_deep, text.split("\n"))):
+        return None
     try:
         found: list[Any] = _DECODER.decode_lines(text)
         if len(found) != count or set(map(type, found)) != {dict}:
@@ -49,6 +55,18 @@ def decode_all(text: str, count: int) -> list[dict[str, Any]] | None:
         return found if _ENCODER.encode_lines(found).count(b'":') == text.count('":') else None
     except (msgspec.MsgspecError, BadJson, RecursionError, UnicodeEncodeError, ValueError):
         return None
+
+
+def _deep(line: str) -> bool:
+    """Whether a line is nested so deeply that writing it again could fail. Most lines have too few brackets for that."""
+    if line.count("{") + line.count("[") <= DEEPEST:
+        return False
+    depth = 0
+    for bracket in _BRACKETS.findall(line):
+        depth += 1 if bracket in "{[" else -1 if bracket in "}]" else 0
+        if depth > DEEPEST:
+            return True
+    return False
 
 
 def decode_value(text: str | bytes) -> Any:
@@ -62,6 +80,8 @@ def decode_value(text: str | bytes) -> Any:
 def decode_one(line: str) -> dict[str, Any]:
     """One line. Raises BadJson with what is wrong with it."""
     try:
+        if _deep(line):
+            raise BadJson("bad_json", f"the line is nested more than {DEEPEST} levels deep")
         value = _DECODER.decode(line)
         if not isinstance(value, dict):
             kind = "a list" if isinstance(value, list) else "a single value"

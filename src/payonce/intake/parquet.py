@@ -51,8 +51,7 @@ class Parquet:
             link = Path(folder) / "input.parquet"
             link.symlink_to(self._path.resolve())
             try:
-                found = database.execute("SELECT * FROM read_parquet(?)", [str(link)])
-                yield from self._all(found)
+                yield from self._all(database, str(link))
             except duckdb.Error as error:
                 raise Fatal(
                     self._report.make("unreadable", f"the Parquet file cannot be read: {first_line(error)}")
@@ -61,8 +60,10 @@ class Parquet:
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
             raise Fatal(self._report.make("input_changed", "the file was changed while it was read; start again"))
 
-    def _all(self, found: Any) -> Iterator[Block]:
-        described = [(str(column[0]), str(column[1])) for column in found.description]
+    def _all(self, database: Any, link: str) -> Iterator[Block]:
+        described = database.execute("DESCRIBE SELECT * FROM read_parquet(?)", [link]).fetchall()
+        described = [(str(name), str(kind)) for name, kind, *_ in described]
+        found = database.execute(f"SELECT {self._chosen(described)} FROM read_parquet(?)", [link])  # noqa: S608
         self._rows = TypedRows([name for name, _ in described], self._settings, report=self._report, line=None)
         refuse_floats(described, self._settings, report=self._report)
         line = 1
@@ -71,6 +72,14 @@ class Parquet:
             line += len(batch)
             if block is not None:
                 yield block
+
+    def _chosen(self, described: Sequence[tuple[str, str]]) -> str:
+        """All columns; times with nanoseconds as text, since Python's would lose them, unless a form is declared."""
+        fine = [name for name, kind in described if kind == "TIMESTAMP_NS"]
+        if not fine or self._settings.format.date_format is not None:
+            return "*"
+        names = ['"' + name.replace('"', '""') + '"' for name in fine]
+        return f"* REPLACE ({', '.join(f'{name}::VARCHAR AS {name}' for name in names)})"
 
 
 def duck(folder: str) -> Any:

@@ -161,3 +161,13 @@ def test_the_same_items_have_the_same_seal_in_every_text_format(tmp_path: Path) 
     with read_file(tmp_path / "a.csv") as first, read_file(lines(tmp_path, *rows)) as second:
         assert first.seal == second.seal
         assert next(iter(first.items())).fields == {"memo": 'say "hi" \\ é'}
+
+
+def test_deep_nesting_is_refused_before_it_can_break_anything(tmp_path: Path) -> None:
+    """Two hundred levels are kept; brackets inside of texts are no levels."""
+    deep = {depth: "[" * depth + "]" * depth for depth in (199, 200, 900)}
+    rows = [f'{{"ref":"D{depth}","amount":"1","currency":"USD","x":{value}}}' for depth, value in deep.items()]
+    text = json.dumps(row(ref="T", x='[{"\\' * 500))
+    with read_file(lines(tmp_path, *rows, text)) as intake:
+        assert codes(intake) == {2: "bad_json", 3: "bad_json"}
+        assert list(amounts(intake)) == ["D199", "T"]

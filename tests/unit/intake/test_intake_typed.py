@@ -131,6 +131,15 @@ def test_parquet_types(tmp_path: Path) -> None:
         assert [item.line for item in intake.items()] == [1, 2]
 
 
+def test_nanoseconds_are_not_lost(tmp_path: Path) -> None:
+    """Python's times end at microseconds; such a column is carried as text."""
+    query = (
+        "SELECT 'A' AS ref, 1 AS amount, 'USD' AS currency, TIMESTAMP_NS '2024-01-01 00:00:00.123456789' AS \"at \"\"\""
+    )
+    with read_file(parquet(tmp_path / "in.parquet", query)) as intake:
+        assert next(intake.items()).fields == {'at "': "2024-01-01 00:00:00.123456789"}
+
+
 def test_parquet_values_that_cannot_be_carried(tmp_path: Path) -> None:
     """Binary data and endless numbers are refused in their row, unless their column is left out."""
     query = """
