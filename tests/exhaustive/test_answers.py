@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pytest
-from tests.exhaustive.decisionkit import ASKED, ATTEMPTS, declare, item
 
 from payonce.core.decide import (
     Commit,
@@ -23,6 +22,7 @@ from payonce.core.decide import (
 )
 from payonce.core.money import Money
 from payonce.core.outcome import AlreadyDone, Executed, NotExecuted, Outcome, Refused, Stop, Unresolved
+from tests.exhaustive.decisionkit import ASKED, ATTEMPTS, declare, item
 
 OUTCOMES: dict[str, Outcome] = {
     "executed": Executed("re_1", billed=ASKED),

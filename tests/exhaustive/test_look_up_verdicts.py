@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 
 import pytest
-from tests.exhaustive.decisionkit import ASKED, ATTEMPTS, HOUR_US, SENT_US, declare, intent, item
 
 from payonce.core.decide import (
     Absent,
@@ -34,6 +33,7 @@ from payonce.core.model import Declaration, OpenIntent
 from payonce.core.money import Money
 from payonce.core.outcome import Executed, Execution
 from payonce.core.states import Settlement
+from tests.exhaustive.decisionkit import ASKED, ATTEMPTS, HOUR_US, SENT_US, declare, intent, item
 
 FRESH_US, STALE_US = SENT_US + HOUR_US, SENT_US + 25 * HOUR_US
 LESS = Money("4.00", "USD")

@@ -8,6 +8,9 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from payonce.core.decide import GiveUp, LookUp, SendAgain, SendNext, key_is_usable, next_move, quiet_from
+from payonce.core.model import SECOND_US, Declaration, KeyDeclaration, OpenIntent
 from tests.exhaustive.decisionkit import (
     ATTEMPTS,
     DEADLINE_US,
@@ -20,9 +23,6 @@ from tests.exhaustive.decisionkit import (
     intent,
     item,
 )
-
-from payonce.core.decide import GiveUp, LookUp, SendAgain, SendNext, key_is_usable, next_move, quiet_from
-from payonce.core.model import SECOND_US, Declaration, KeyDeclaration, OpenIntent
 
 FRESH_US = SENT_US + HOUR_US
 STALE_US = SENT_US + 23 * HOUR_US  # inside the day that is promised, outside the margin
@@ -38,7 +38,7 @@ def every_pending() -> list[Pending]:
         (FRESH_US, STALE_US),
         (0, ATTEMPTS - 1, ATTEMPTS),
         (0, ATTEMPTS - 1, ATTEMPTS),
-        (None, SENT_US + SECOND_US),
+        (None, SENT_US + SECOND_US, SENT_US + 601 * SECOND_US),
         (0, STALE_US + HOUR_US),
     ):
         for flags in itertools.product((False, True), repeat=len(FLAGS)):
@@ -63,7 +63,8 @@ def test_every_combination_against_the_contract() -> None:
         if kind in ("lookup", "both"):
             expected: type = GiveUp if pending.lookup_failures == ATTEMPTS else LookUp
         elif kind == "keys" and not (pending.burnt or pending.final) and when_us == FRESH_US:
-            expected = SendAgain if pending.item.spent < ATTEMPTS else GiveUp
+            still = pending.in_progress and pending.seen_us == SENT_US + 601 * SECOND_US
+            expected = SendAgain if pending.item.spent < ATTEMPTS and not still else GiveUp
         else:
             expected = GiveUp
         assert type(move) is expected, (kind, pending, now_us)
@@ -83,7 +84,7 @@ def test_no_look_up_before_it_proves_something() -> None:
         elif pending.already_done:
             assert move.at_us >= pending.seen_us + LAG_US
         else:
-            assert move.at_us >= pending.seen_us + MAX_EXECUTION_US + LAG_US
+            assert move.at_us >= min(pending.seen_us, SEND_BY_US) + MAX_EXECUTION_US + LAG_US
 
 
 def test_a_step_without_an_intent_is_sent() -> None:
@@ -91,6 +92,17 @@ def test_a_step_without_an_intent_is_sent() -> None:
     for kind in ("keys", "lookup", "both", "neither"):
         between = intent(item(step=1), intent=False, retry_at_us=FRESH_US)
         assert next_move(between, declare(kind, steps=2), attempts=ATTEMPTS, now_us=SENT_US) == SendNext(FRESH_US)
+
+
+def test_a_call_that_is_still_running_is_asked_after_for_ten_minutes() -> None:
+    """Or ten times the longest execution. What counts is when the provider said so: after a long pause it is asked once
+    more before a person is."""
+    slow = Declaration("test", "refund", key=declare("keys").key, max_execution_us=600 * SECOND_US)
+    for declaration, patience_s in ((declare("keys"), 600), (slow, 6000)):
+        for seen_s, expected in ((patience_s, SendAgain), (patience_s + 1, GiveUp)):
+            pending = intent(in_progress=True, seen_us=SENT_US + seen_s * SECOND_US)
+            move = next_move(pending, declaration, attempts=ATTEMPTS, now_us=SENT_US + 20 * HOUR_US)
+            assert isinstance(move, expected)
 
 
 def test_why_a_person_is_asked() -> None:
@@ -108,6 +120,7 @@ def test_why_a_person_is_asked() -> None:
     assert code("keys", burnt=True) == "key_burnt"
     assert code("keys", burnt=True, code="http_500") == "http_500"
     assert code("keys", spent=ATTEMPTS) == "attempts_exhausted"
+    assert code("keys", in_progress=True, seen_us=SENT_US + 601 * SECOND_US) == "still_in_progress"
     assert code("both", lookup_failures=ATTEMPTS) == "lookup_failed"
 
 

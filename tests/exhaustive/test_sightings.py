@@ -6,7 +6,6 @@ import itertools
 from dataclasses import dataclass
 
 import pytest
-from tests.exhaustive.decisionkit import ASKED, LAG_US, SENT_US, declare, intent, item
 
 from payonce.core.decide import (
     CLOCK_TOLERANCE_US,
@@ -22,6 +21,7 @@ from payonce.core.decide import (
 from payonce.core.model import Declaration, LookupDeclaration
 from payonce.core.money import Money
 from payonce.core.outcome import Execution, Found
+from tests.exhaustive.decisionkit import ASKED, LAG_US, SENT_US, declare, intent, item
 
 MARKS = {"reference": ("r1", None), "key": (None, "key-0"), "other": ("r2", "key-9"), "none": (None, None)}
 TIMES = {

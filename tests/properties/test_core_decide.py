@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.properties.tinyfar import Done, Fate, Promises, TinyFar
-from tests.properties.tinyrun import TinyRun
 
 from payonce.core.model import SECOND_US
 from payonce.core.states import ItemState
+from tests.properties.tinyfar import Done, Fate, Promises, TinyFar
+from tests.properties.tinyrun import TinyRun
 
 WHATS = (
     "execute",

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from tests.properties.tinyfar import ASKED, TIMEOUT_US, Fate, TinyFar
-
 from payonce.core.decide import (
     Commit,
     Doubt,
@@ -30,6 +28,7 @@ from payonce.core.decide import (
 from payonce.core.model import SECOND_US, Declaration, Item, OpenIntent
 from payonce.core.outcome import Found
 from payonce.core.states import ItemState
+from tests.properties.tinyfar import ASKED, TIMEOUT_US, Fate, TinyFar
 
 SEND_WINDOW_US = 2 * SECOND_US
 MOST_MOVES = 300

@@ -6,9 +6,9 @@ after a crash and the simulator all go through exactly this code.
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, assert_never
 
-from payonce.core.model import Declaration, Item, OpenIntent
+from payonce.core.model import SECOND_US, Declaration, Item, OpenIntent
 from payonce.core.money import Money
 from payonce.core.outcome import AlreadyDone, Executed, Execution, NotExecuted, Outcome, Refused, Stop, Unresolved
 from payonce.core.sighting import (
@@ -68,6 +68,10 @@ __all__ = [
     "next_move",
     "quiet_from",
 ]
+
+
+# A provider that says 'still in progress' is asked again without using up attempts, but not for ever.
+PROGRESS_PATIENCE_US: Final = 600 * SECOND_US
 
 
 # What an answer means
@@ -213,7 +217,16 @@ def next_move(intent: OpenIntent, declaration: Declaration, *, attempts: int, no
         return GiveUp(*_no_way(intent, declaration))
     if intent.item.spent >= attempts:
         return GiveUp("attempts_exhausted", intent.message or "the last call may have been executed")
+    if _in_progress_too_long(intent, declaration):
+        return GiveUp("still_in_progress", intent.message or "the provider says that the first call is still running")
     return SendAgain(max(now_us, intent.retry_at_us))
+
+
+def _in_progress_too_long(intent: OpenIntent, declaration: Declaration) -> bool:
+    """Whether the provider has said "still in progress" that long after the first send. What counts is when it said so:
+    after a pause it is asked again."""
+    patience = max(PROGRESS_PATIENCE_US, 10 * declaration.max_execution_us)
+    return intent.in_progress and intent.seen_us is not None and intent.seen_us - intent.first_sent_us > patience
 
 
 def _no_way(intent: OpenIntent, declaration: Declaration) -> tuple[str, str]:

@@ -44,6 +44,7 @@ def evidence_of_found(found: Found) -> dict[str, Any]:
         {
             "reference": e.reference,
             "amount": e.money.text if e.money else None,
+            "currency": e.money.currency if e.money else None,
             "own": e.own_reference,
             "failed": e.failed,
         }

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.properties.tinyfar import Done, Fate, Promises, TinyFar
-from tests.properties.tinyrun import TinyRun
 
 from payonce.core.model import SECOND_US
 from payonce.core.states import ItemState
+from tests.properties.tinyfar import Done, Fate, Promises, TinyFar
+from tests.properties.tinyrun import TinyRun
 
 DAY_US = 86_400 * SECOND_US
 KEYS_ONLY = Promises(retention_us=DAY_US, lookup="none")
