@@ -23,7 +23,7 @@ BUSY_TIMEOUT_S: Final = 60.0
 _OLDEST: Final = (3, 37, 0)  # STRICT tables
 # The whole file is read by quick_check. Up to this size that costs a fraction of a second; a larger ledger is resumed
 # at once, guarded by the checks of its head and tallies, and looked at in full by ``check`` (`payonce doctor`).
-_QUICK_CHECK_BELOW: Final = 128 << 20
+_QUICK_CHECK_BELOW: Final = 32 << 20
 
 # Set on the writing connection, in this order, and read back: name, value to set, value that must come back.
 _WRITER: Final = (

@@ -89,9 +89,20 @@ class SqliteReads(SqliteOverlaps):
         start = (place(number), place(number, after_n), limit)
         if not states:
             return [as_item(to_item(row)) for row in self._all("items", *start)]
-        # One ordered scan for each state, so that rare states come from their index.
-        pages = [self._all("items_in_state", *start, STATE_CODE[state]) for state in dict.fromkeys(states)]
+        # One ordered scan for each state, so that none of them reads through all items of the others.
+        pages = [self._in_state(state, start) for state in dict.fromkeys(states)]
         return [as_item(to_item(row)) for row in islice(merge(*pages), limit)]
+
+    def _in_state(self, state: ItemState, start: tuple[int, int, int]) -> list[Any]:
+        match state:
+            case ItemState.PLANNED:
+                return self._all("items_planned", *start)
+            case ItemState.COMMITTED:
+                return self._all("items_committed", *start)
+            case ItemState.PENDING:
+                return self._all("items_open", *start, STATE_CODE[state])
+            case ItemState.REFUSED | ItemState.UNKNOWN | ItemState.SKIPPED:
+                return self._all("items_ended_otherwise", *start, STATE_CODE[state])
 
     def item(self, number: int, item: str) -> Item | None:
         """See ledger.tables."""

@@ -53,12 +53,38 @@ SELECT printf(
 FROM items WHERE place > ?1 AND place < ?1 + 4294967296
 ORDER BY place;
 
--- items_in_state --
--- As above, of one state (?4).
+-- items_planned --
+-- As above, the planned ones, from their index.
 SELECT place - ?1, id, coalesce(target, id), minor, currency, coalesce(fields, '{}'), state, settlement, generation,
   step, attempts, spent, not_before_us, reference, billed_minor, billed_currency, code, message, coalesce(carry, '{}'),
   first_sent_us, updated_us
-FROM items WHERE place > ?2 AND place < ?1 + 4294967296 AND state = ?4
+FROM items INDEXED BY items_planned WHERE state = 0 AND place > ?2 AND place < ?1 + 4294967296
+ORDER BY place LIMIT ?3;
+
+-- items_open --
+-- As above, the pending ones (?4 is their state), by way of their open intents.
+SELECT place - ?1, id, coalesce(target, id), minor, currency, coalesce(fields, '{}'), state, settlement, generation,
+  step, attempts, spent, not_before_us, reference, billed_minor, billed_currency, code, message, coalesce(carry, '{}'),
+  first_sent_us, updated_us
+FROM items
+WHERE place IN (SELECT o.place FROM intents AS o WHERE o.place > ?2 AND o.place < ?1 + 4294967296) AND state = ?4
+ORDER BY place LIMIT ?3;
+
+-- items_committed --
+-- As above, the committed ones, which are most of a batch.
+SELECT place - ?1, id, coalesce(target, id), minor, currency, coalesce(fields, '{}'), state, settlement, generation,
+  step, attempts, spent, not_before_us, reference, billed_minor, billed_currency, code, message, coalesce(carry, '{}'),
+  first_sent_us, updated_us
+FROM items WHERE place > ?2 AND place < ?1 + 4294967296 AND state = 2
+ORDER BY place LIMIT ?3;
+
+-- items_ended_otherwise --
+-- As above, of one of the states that few items end in (?4), from their index.
+SELECT place - ?1, id, coalesce(target, id), minor, currency, coalesce(fields, '{}'), state, settlement, generation,
+  step, attempts, spent, not_before_us, reference, billed_minor, billed_currency, code, message, coalesce(carry, '{}'),
+  first_sent_us, updated_us
+FROM items INDEXED BY items_ended_otherwise
+WHERE state >= 3 AND state = ?4 AND place > ?2 AND place < ?1 + 4294967296
 ORDER BY place LIMIT ?3;
 
 -- item --
