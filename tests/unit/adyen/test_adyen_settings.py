@@ -11,6 +11,7 @@ import pytest
 from payonce.core.errors import ConfigError
 from payonce.core.model import Declaration
 from payonce.core.money import Money
+from payonce.core.outcome import Unresolved
 from payonce.providers.adyen.declaration import DAY_US
 from payonce.providers.protocol import Identity
 from payonce.providers.transport import TransportSettings
@@ -89,6 +90,17 @@ def test_the_request_is_adyens() -> None:
         b'{"merchantRefundReason":"RETURN","amount":{"currency":"JPY","value":5800},"reference":"r1",'
         b'"merchantAccount":"ShopECOM"}'
     )
+
+
+def test_704_is_waited_for_but_not_for_ever() -> None:
+    """In progress while it may be; later an answer that does not tell, which ends with a person."""
+    from payonce.providers.adyen.answers import meaning
+    from payonce.providers.official.adapter import Told
+
+    told = Told(kit.error(422, "704"), {"errorCode": "704"}, None)
+    first, late = meaning(told, sent=1), meaning(told, sent=20)
+    assert isinstance(first, Unresolved) and first.in_progress and first.retry_after_us == 15_000_000
+    assert isinstance(late, Unresolved) and not late.in_progress
 
 
 def test_seven_days_less_a_margin_and_no_look_up() -> None:

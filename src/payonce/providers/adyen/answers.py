@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from payonce.core.model import Item
+from payonce.core.model import SECOND_US, Item
 from payonce.core.outcome import Executed, NotExecuted, Outcome, Refused, Stop, Unresolved
 from payonce.core.states import Settlement
 from payonce.providers.official.adapter import Told
@@ -33,16 +33,22 @@ TRANSFER_STATUS: Final[dict[str, Settlement]] = {
 }
 
 
-def meaning(told: Told) -> Outcome:
-    """The outcome of an answer that is no success."""
+# 704 also answers to a key whose first call is long over, without saying how that ended. It is waited for while the
+# first may be running, five minutes here; after that it is an answer that does not tell, and uses up attempts.
+_PATIENCE: Final = 20
+_WAIT_US: Final = 15 * SECOND_US
+
+
+def meaning(told: Told, *, sent: int) -> Outcome:
+    """The outcome of an answer that is no success. ``sent`` is how often the item was sent."""
     tree = mapping(told.tree)
     code, message = word(tree.get("errorCode")) or "", word(tree.get("message")) or word(tree.get("detail")) or ""
     status = told.status
     if status == 429:
         return NotExecuted("rate_limited", message or "too many calls at once", True, told.retry_after_us)
     if code == "704":
-        # It also answers to a key whose first call is long over, and does not say how that ended.
-        return Unresolved("704", _said("the first call is in progress or was processed", message), in_progress=True)
+        text = _said("the first call is in progress or was processed", message)
+        return Unresolved("704", text, in_progress=sent < _PATIENCE, retry_after_us=told.retry_after_us or _WAIT_US)
     if status in (401, 403):
         plain = "Adyen does not accept the API key" if status == 401 else "the API key may not act for this account"
         return Stop(code or ("bad_credentials" if status == 401 else "not_permitted"), _said(plain, message))

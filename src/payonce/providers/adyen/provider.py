@@ -43,7 +43,7 @@ class AdyenProvider(OfficialAdapter):
     def outcome(self, told: Told, request: Request, item: Item, *, key: str | None) -> Outcome:
         """See OfficialAdapter."""
         if not 200 <= told.status < 300:
-            return answers.meaning(told)
+            return answers.meaning(told, sent=item.attempts)
         if told.tree is None or told.status not in _SUCCESS[self.operation]:
             return Unresolved("unreadable_answer", "the answer is a success, but not one of Adyen's")
         return answers.confirmed(told.tree, item, operation=self.operation, account=self._account)

@@ -8,7 +8,7 @@ from typing import Any
 
 from payonce.core.model import Item
 from payonce.core.money import Money
-from payonce.providers.official.values import Unreadable, asked, mapping, minor
+from payonce.providers.official.values import Unreadable, asked, mapping, minor, named
 from payonce.providers.protocol import Preflight
 
 
@@ -27,7 +27,9 @@ def judge_charge(tree: Mapping[str, Any], item: Item, *, mode: str | None) -> Pr
     total = minor(charge.get("amount"), charge.get("currency"))
     refunded = minor(charge.get("amount_refunded", 0), charge.get("currency"))
     left = total - refunded
+    # Both names of one payment, so that a caller can tell that two targets are the same.
     data = {"amount": str(total), "refunded": str(refunded)}
+    data |= {name: found for name in ("id", "payment_intent") if (found := named(charge.get(name))) is not None}
     problem = _problem(charge, asked(item), total=total, left=left, mode=mode)
     if problem is None:
         return Preflight(True, data=data)
