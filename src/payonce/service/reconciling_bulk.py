@@ -12,6 +12,7 @@ from typing import Final
 from payonce.core.model import Batch
 from payonce.ledger.protocol import Ledger
 from payonce.reconcile import bulk
+from payonce.reconcile.bulk_read import Unusual
 from payonce.reconcile.match import with_clean
 from payonce.reconcile.model import LedgerLine, Reconciliation
 from payonce.reconcile.statement import Statement, Wanted, layouts_for, of_left
@@ -41,7 +42,7 @@ def compare_large(
             billing=ledger.billing(batch.spec.id),
             keep=open_findings,
         )
-    except bulk.Unusual:
+    except Unusual:
         return None
     statement = of_left(left, wanted)
     lines = _lines(ledger, batch, left.items)
@@ -53,9 +54,9 @@ def _is_large(path: Path) -> bool:
     return path.suffix.lower() == ".csv" and path.is_file() and path.stat().st_size >= bulk.LARGE
 
 
-def _lines(ledger: Ledger, batch: Batch, items: Sequence[str]) -> list[LedgerLine]:
-    if len(items) > _ONE_BY_ONE:
-        wanted = set(items)
-        return [line for line in ledger_lines(ledger, batch) if line.item in wanted]
-    found = [ledger.item(batch.spec.id, item) for item in items]
-    return lines_of(ledger, batch, [item for item in found if item is not None])
+def _lines(ledger: Ledger, batch: Batch, numbers: Sequence[int]) -> list[LedgerLine]:
+    if len(numbers) > _ONE_BY_ONE:
+        wanted = set(numbers)
+        return [line for line in ledger_lines(ledger, batch) if line.n in wanted]
+    pages = (ledger.items(batch.spec.id, after_n=number - 1, limit=1).items for number in numbers)
+    return lines_of(ledger, batch, [item for page in pages for item in page])
