@@ -25,7 +25,6 @@ from payonce.ledger.rows import (
     WorkerRow,
 )
 from payonce.ledger.sqlite_overlap import read_extents
-from payonce.ledger.sqlite_overlap import read_extents
 from payonce.ledger.sqlite_reads import read_open_intents
 from payonce.ledger.sqlite_rows import (
     SHIFT,
@@ -124,10 +123,6 @@ class SqliteTables:
         found = to_batch(row)
         self._targets[found.number] = found.targets
         return found
-
-    def extents(self) -> dict[int, int]:
-        """See ledger.tables."""
-        return read_extents(self._db)
 
     def extents(self) -> dict[int, int]:
         """See ledger.tables."""
