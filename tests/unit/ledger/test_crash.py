@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit.ledger.ledgers import BATCH, begin, commit, intent
 
 from payonce.core.commands import Landed
 from payonce.core.errors import LedgerError
@@ -20,6 +19,7 @@ from payonce.core.states import ItemState
 from payonce.ledger.actors import this_actor
 from payonce.ledger.connect import connect
 from payonce.ledger.protocol import Ledger
+from tests.unit.ledger.ledgers import BATCH, begin, commit, intent
 
 ITEMS = 3000
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from tests.unit.ledger.ledgers import BATCH, OPS, begin, commit, intent
 
 from payonce.core.commands import BatchCommand, Control, Landed
 from payonce.core.errors import LedgerError, UsageError
@@ -18,6 +17,7 @@ from payonce.ledger.group import AsyncLedger
 from payonce.ledger.inline import InlineLedger
 from payonce.ledger.log import Log
 from payonce.ledger.memory import MemoryLedger
+from tests.unit.ledger.ledgers import BATCH, OPS, begin, commit, intent
 
 
 @contextmanager

@@ -10,12 +10,12 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.unit.ledger.ledgers import BATCH, begin, commit, intent
 
 from payonce.core.errors import LedgerError, UsageError
 from payonce.ledger import filesystem, sqlite_open
 from payonce.ledger.connect import connect
 from payonce.ledger.migrate import newest
+from tests.unit.ledger.ledgers import BATCH, begin, commit, intent
 
 _NON_ROOT = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import orjson
 import pytest
-from tests.unit.ledger.ledgers import BATCH, OPS, begin, intent
 
 from payonce.core.commands import Landed
 from payonce.core.errors import LedgerError, LedgerPlaceError, UsageError
@@ -17,6 +16,7 @@ from payonce.core.model import SECOND_US, Actor
 from payonce.ledger.actors import wall_clock
 from payonce.ledger.connect import accept_place, connect
 from payonce.ledger.protocol import Ledger
+from tests.unit.ledger.ledgers import BATCH, OPS, begin, intent
 
 
 def used(url: str, *, items: int = 3) -> None:

@@ -11,11 +11,10 @@ import resource
 import signal
 import sys
 
-from tests.unit.ledger.ledgers import begin, commit, intent
-
 from payonce.core.errors import LedgerError
 from payonce.ledger.connect import connect
 from payonce.ledger.group import AsyncLedger
+from tests.unit.ledger.ledgers import begin, commit, intent
 
 
 async def write(url: str, items: int, limit: int | None) -> None:
