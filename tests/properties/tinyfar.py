@@ -97,7 +97,7 @@ class TinyFar:
 
     def advance(self, now_us: int) -> None:
         """Lets everything arrive that is due."""
-        for arrival in sorted(a for a in self.wire if a[0] <= now_us):
+        for arrival in sorted((a for a in self.wire if a[0] <= now_us), key=lambda a: a[0]):
             self.wire.remove(arrival)
             self._arrive(*arrival)
 
