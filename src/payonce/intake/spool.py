@@ -10,7 +10,7 @@ import hashlib
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -35,14 +35,9 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     target: str
 
 
-class PlainRow(NamedTuple):
-    """An item as a store's row takes it: ``fields`` is their canonical JSON, ``target`` the id where none is mapped."""
-
-    id: str
-    target: str
-    amount_minor: int | None
-    currency: str | None
-    fields: str
+# An item as a store's row takes it: id, target (the id where none is mapped), amount in minor units, currency, and the
+# carried columns as canonical JSON.
+PlainRow = tuple[str, str, int | None, str | None, str]
 
 
 class _RawRecord(msgspec.Struct, frozen=True, gc=False):
@@ -164,10 +159,16 @@ class Spool:
     def rows(self) -> Iterator[list[PlainRow]]:
         """The items in order, some thousand at a time, without decoding what a store keeps as JSON anyway."""
         for batch, _ in self._batches(_RawRecord):
-            yield [
-                PlainRow(record.id, record.target, record.amount_minor, record.currency, str(record.fields, "utf-8"))
-                for record in batch
-            ]
+            yield list(
+                zip(
+                    [record.id for record in batch],
+                    [record.target for record in batch],
+                    [record.amount_minor for record in batch],
+                    [record.currency for record in batch],
+                    [str(record.fields, "utf-8") for record in batch],
+                    strict=True,
+                )
+            )
 
     def _batches(self, kind: type[T]) -> Iterator[tuple[list[T], list[int]]]:
         decoder = msgspec.json.Decoder(kind)
