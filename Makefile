@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check lint types imports unit contract clean help
+.PHONY: demo test check lint types imports unit contract bench-trail clean help
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -40,6 +40,9 @@ unit: $(STAMP)   ## the tests alone
 
 contract: $(STAMP) ## each adapter's requests against the providers' OpenAPI files: make contract SPECS=folder
 	PAYONCE_SPECS="$(abspath $(SPECS))" $(BIN)/python -m pytest -q -rs tests/thirdparty/test_contracts.py
+
+bench-trail: $(STAMP) ## verify a million events, prove one item among ten million
+	$(BIN)/python benchmarks/trail.py
 
 clean:           ## remove what was built
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -14,9 +14,11 @@ from msgspec import Meta
 from payonce.core.payloads import PayloadPolicy, default_for
 from payonce.service.batchfile import BatchFile
 from payonce.service.batchfile_check import Faults, read_table
-from payonce.trail.publish import Place, ToCommand, ToFile, ToOutput
+from payonce.trail.publish import Place, ToAuthority, ToCommand, ToFile, ToOutput
 
-_FORM: Final = 'a file, "-" for standard output, {command = ["prog", "arg"]}, or a list of these'
+_FORM: Final = (
+    'a file, "-" for standard output, {command = ["prog", "arg"]}, {timestamp = "https://..."}, or a list of these'
+)
 _VARIABLE: Final = re.compile(r"\$\{\w+\}")
 
 
@@ -81,6 +83,8 @@ def _place(value: Any, base: Path) -> Place | None:
             return ToFile(base / value)
         case {"file": str(name), **rest} if name and not rest:
             return ToFile(base / name)
+        case {"timestamp": str(url), **rest} if url.startswith(("https://", "http://")) and not rest:
+            return ToAuthority(url, base / "timestamps")
         case {"command": [str(), *_] as argv, **rest} if not rest and all(isinstance(a, str) for a in argv):
             return ToCommand(tuple(argv))
         case Mapping():

@@ -1,4 +1,4 @@
-"""Getting a checkpoint off this machine: appended to a file, printed, or handed to any command on its standard input.
+"""Getting a checkpoint off this machine: into a file, printed, to a command's standard input, or to a timestamp authority.
 
 A checkpoint protects only as far as it is out of reach of whoever could rewrite the ledger. That it could not be
 published never stops a payment: it is a warning, and the next checkpoint covers everything the lost one did.
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from payonce.trail.checkpoint import Signed
+from payonce.trail.timestamp import stamp
 
 _COMMAND_TIMEOUT_S: Final = 30.0
 
@@ -37,7 +38,15 @@ class ToCommand:
     argv: tuple[str, ...]
 
 
-Place = ToFile | ToOutput | ToCommand
+@dataclass(frozen=True, slots=True)
+class ToAuthority:
+    """Timestamped by an authority (RFC 3161); its answers are kept in a folder."""
+
+    url: str
+    folder: Path
+
+
+Place = ToFile | ToOutput | ToCommand | ToAuthority
 
 
 def publish(signed: Signed, places: Iterable[Place], *, show: Callable[[str], None]) -> list[str]:
@@ -51,6 +60,9 @@ def publish(signed: Signed, places: Iterable[Place], *, show: Callable[[str], No
                 show(str(signed))
             case ToCommand(argv):
                 failed += _to_command(signed, argv, os.environ)
+            case ToAuthority(url, folder):
+                why = stamp(signed, url=url, folder=folder)
+                failed += [why] if why else []
     return failed
 
 
