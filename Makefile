@@ -41,6 +41,10 @@ unit: $(STAMP)   ## the tests alone
 contract: $(STAMP) ## each adapter's requests against the providers' OpenAPI files: make contract SPECS=folder
 	PAYONCE_SPECS="$(abspath $(SPECS))" $(BIN)/python -m pytest -q -rs tests/thirdparty/test_contracts.py
 
+bench-reconcile: $(STAMP)  ## a million items against a million rows, then ten million of each
+	$(BIN)/python benchmarks/reconcile.py --items 1000000
+	$(BIN)/python benchmarks/reconcile.py --items 10000000
+
 bench-trail: $(STAMP) ## verify a million events, prove one item among ten million
 	$(BIN)/python benchmarks/trail.py
 

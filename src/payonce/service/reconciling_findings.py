@@ -106,7 +106,7 @@ def step(ledger: Ledger, batch: str, finding: int, *, state: str, reason: str, a
     """
     assert state in STEPS, f"{state} is no step of a finding"
     if not reason.strip():
-        raise UsageError("a finding's step needs a reason", code="reason_needed", hint='--reason "..."')
+        raise UsageError("a finding's step needs a reason", code="no_reason", hint='--reason "..."')
     known = {row["id"]: row for row in findings(ledger, batch)}
     if finding not in known:
         raise UsageError(
