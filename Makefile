@@ -4,7 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check lint types imports unit contract bench-trail clean help
+# Every target is a command, not a file.
+.PHONY: setup torture bench contract bench-reconcile bench-trail demo test check lint types imports unit contract bench-trail clean help
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -37,6 +38,13 @@ imports: $(STAMP)
 
 unit: $(STAMP)   ## the tests alone
 	$(BIN)/python -m pytest -n 2 -q
+
+torture: $(STAMP) ## the tests that kill processes and fill disks, at full size (about ten minutes)
+	PAYONCE_TORTURE=1 timeout 1800 $(BIN)/python -m pytest -q tests/crash
+
+bench: $(STAMP)  ## items a second against a bare loop that records nothing, at 20 ms and at 0 ms
+	$(BIN)/python benchmarks/throughput.py --latency 20ms
+	$(BIN)/python benchmarks/throughput.py --latency 0ms
 
 contract: $(STAMP) ## each adapter's requests against the providers' OpenAPI files: make contract SPECS=folder
 	PAYONCE_SPECS="$(abspath $(SPECS))" $(BIN)/python -m pytest -q -rs tests/thirdparty/test_contracts.py
