@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import os
 import threading
@@ -11,19 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from payonce.core.errors import SealedError
 from payonce.core.model import BatchSpec, Item, Limits, Status
 from payonce.core.money import Money
 from payonce.core.seal import Seal
 from payonce.core.states import BatchState, ItemState
 from payonce.engine.run import RunOutcome
-from payonce.ledger.actors import this_actor
 from payonce.ledger.connect import connect
 from payonce.providers.python_operation import Call, settings_of
 from payonce.providers.python_operation import operation as operation_marker
 from payonce.providers.registry import build
 from payonce.service.durations import rate_per_ks
-from payonce.service.pythonic import ItemLike, check_items, same_items
+from payonce.service.pythonic import ItemLike, check_items, same_items, seal_beside_others
 from payonce.service.running import RunPlan, limits_data, run_sealed, run_sealed_async
 from payonce.service.single import Once
 
@@ -91,7 +88,9 @@ async def run_async(batch: str, items: Iterable[ItemLike], operation: Callable[.
     a function taking a ``payonce.Call`` and returning an outcome, marked by ``payonce.operation`` with what its far
     side promises. Settings, all optional: ``ledger`` (address), ``kind`` (refund, payout, invoice, call), ``concurrency``,
     ``rate`` ("80/s"), ``attempts``, ``budget``, ``max_amount``, ``reserve`` (Money, or {currency: "12.00"}),
-    ``stop_after_refusals``, ``stop_after_consecutive``, ``namespace``, ``progress`` (called with a Status).
+    ``stop_after_refusals``, ``stop_after_consecutive``, ``namespace``, ``progress`` (called with a Status),
+    ``allow_overlap`` (the reason why items may act on targets that another batch of the ledger has acted on; without it
+    such items are an OverlapError, and nothing is sealed).
 
     Each item is executed at most once as far as the promises are kept; a crash at any instant leaves each item in one
     state of the ledger. Raises InputError, SealedError, ConfigError (nothing was sent) and LedgerError (nothing more
@@ -110,6 +109,7 @@ def _prepare(
     kind: str = "call",
     namespace: str = "payonce",
     progress: Callable[[Status], None] | None = None,
+    allow_overlap: str | None = None,
     **limits: Any,
 ) -> RunPlan:
     """Checks and seals; returns what is to be run."""
@@ -143,9 +143,7 @@ def _prepare(
                 targets=checked.targets,
                 config={"provider_digest": make().provider_digest, "limits": limits_data(chosen)},
             )
-            # Where another process seals the same batch just now, what it sealed is compared below.
-            with contextlib.suppress(SealedError):
-                store.seal(spec, checked.items, seal=seal.hexdigest(), actor=this_actor())
+            seal_beside_others(store, spec, checked.items, seal=seal.hexdigest(), allow_overlap=allow_overlap)
         same_items(store.batches(batch)[0].seal, seal.hexdigest(), batch=batch)
     finally:
         store.close()

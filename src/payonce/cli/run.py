@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from payonce.cli.common import Common, command
-from payonce.cli.plan import show_plan
+from payonce.cli.plan import options_of, planning_options
+from payonce.cli.plan_view import show_plan
 from payonce.cli.progress import Progress
 from payonce.cli.screen import Screen, confirmed
 from payonce.cli.summary import outcome_json, show_outcome
@@ -24,6 +25,8 @@ from payonce.service import batchfile, inspecting, planning, running, trailing_r
 from payonce.service.addresses import ledger_url
 from payonce.service.batchfile import BatchFile
 from payonce.service.opening import opened
+from payonce.service.overlaps import OverlapError
+from payonce.service.report_plan import PlanReport
 
 _MOST_LISTED = 20
 
@@ -31,19 +34,18 @@ _MOST_LISTED = 20
 @command("run")
 @click.argument("batch_file", metavar="BATCH.toml", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before a new batch is sealed and sent.")
-@click.option("--check", is_flag=True, help="Before a new batch is sealed, read each target at the provider.")
-@click.option("--skip-bad-rows", is_flag=True, help="Seal the rows without problems and list the others.")
+@planning_options
 @click.pass_obj
-def run(common: Common, batch_file: Path, yes: bool, check: bool, skip_bad_rows: bool) -> int:
+def run(common: Common, /, batch_file: Path, yes: bool, **said: Any) -> int:
     """Run or resume BATCH.toml. Whatever ended the last run, the same command goes on with it.
 
     A batch that is not sealed yet is planned first; on a terminal the plan is shown and you are asked.
     """
     screen = Screen(common)
     _end_on_sigterm()
+    options = options_of(said)
     file = batchfile.load(batch_file)
     url = ledger_url(common.ledger, file.ledger)
-    options = planning.Options(check=check, skip_bad_rows=skip_bad_rows, environ=os.environ)
     trail = trailing_settings.read(file)
     checkpoints = trailing_run.Checkpoints.of(url, trail)
     _plan(screen, file, url, options, ask=not yes)
@@ -99,16 +101,28 @@ def _plan(screen: Screen, file: BatchFile, url: str, options: planning.Options, 
             confirmed("seal and send this batch?", kept="nothing was sealed and nothing was sent")
         sealed = prepared.seal(ledger)
     if not sealed.sealed:
-        raise InputError(
-            f"batch {file.id} cannot be sealed: {sealed.problem_count + len(sealed.checks)} problems; nothing was sent",
-            problems=(*sealed.problems, *sealed.checks),
-            hint="put them right and run the command again",
-        )
+        raise _held_up(file, sealed)
     if shown:
         return
     for warning in sealed.warnings:
         screen.warn(warning)
     screen.note(f"{file.id}: {sealed.left} of {sealed.items} items to do. {sealed.guarantee}")
+
+
+def _held_up(file: BatchFile, report: PlanReport) -> InputError | OverlapError:
+    """Why a batch was not sealed."""
+    if report.overlaps.held:
+        return OverlapError(
+            file.id,
+            report.overlaps,
+            file=file.source if isinstance(file.source, str) else file.source.shown,
+            hint="look into them; --allow-overlap --reason TEXT runs it all the same; nothing was sent",
+        )
+    return InputError(
+        f"batch {file.id} cannot be sealed: {report.problem_count + len(report.checks)} problems; nothing was sent",
+        problems=(*report.problems, *report.checks),
+        hint="put them right and run the command again",
+    )
 
 
 def _tell(screen: Screen, ended: Ended) -> None:

@@ -65,7 +65,10 @@ class Output:
 
 
 class Ledger(OverlapReads, Protocol):
-    """Some twenty verbs, and the narrow port that finds overlaps. All times are the ledger's clock, which never runs backwards within a ledger."""
+    """Some twenty verbs, and the narrow port that finds overlaps.
+
+    All times are the ledger's clock, which never runs backwards within a ledger.
+    """
 
     def info(self) -> LedgerInfo:
         """Identity, capabilities and the head of the trail."""

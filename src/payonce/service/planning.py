@@ -1,7 +1,8 @@
 """Planning a batch file: reads the input, compares it with what is sealed or seals it, and says what will happen.
 
-Sends nothing that executes. Nothing is sealed while a problem is left. A batch that is sealed already is never changed here:
-an input that differs from it is an error that names the items.
+Sends nothing that executes. Nothing is sealed while a problem is left, nor where another batch acts on the same targets
+and nobody allowed it. What is sealed is never changed here: an input that differs is an error that names the items,
+unless it only has more of them and they are to be added (``Options.amend``).
 """
 
 from __future__ import annotations
@@ -9,91 +10,114 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import Any, Final
+from pathlib import Path
+from typing import Final
 
 from payonce.core.commands import BatchCommand, Control
 from payonce.core.errors import SealedError
 from payonce.core.model import Batch, BatchSpec
-from payonce.core.states import BatchState, ItemState
 from payonce.intake import InputSettings, Intake
 from payonce.ledger.actors import this_actor
 from payonce.ledger.protocol import Ledger
-from payonce.providers.protocol import Identity, Provider
+from payonce.providers.protocol import Provider
 from payonce.providers.registry import build
+from payonce.service import overlaps, problem_file
 from payonce.service.batchfile import BatchFile
+from payonce.service.planning_amend import Addition, addition
 from payonce.service.planning_checks import check_targets
 from payonce.service.planning_input import (
     input_settings,
     is_as_sealed,
     mapped,
     read_input,
-    reading_digest,
     same_batch,
     same_items,
     source_is_gone,
 )
-from payonce.service.report_plan import Expected, PlanReport, Row, expected
-from payonce.service.running import limits_data
+from payonce.service.planning_report import blank_report, sealed_report, with_input
+from payonce.service.planning_spec import spec_of, totals_of
+from payonce.service.report_plan import PlanReport, expected
+from payonce.service.running import check_bound, limits_data
 
-# A report is held in memory; an input with more problems than this has one problem, many times.
-_MOST_TOLD: Final = 100_000
-_OVER = (BatchState.FINISHED, BatchState.CANCELLED)
+# So often a seal is tried while other batches are sealed in between; each try compares with the new ones.
+_TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a batch is planned. ``environ`` is where credentials come from."""
+    """How a batch is planned. ``allow_overlap`` is the reason why items may act on other batches' targets, ``problems``
+    the file that all problems go to, ``environ`` where credentials come from."""
 
     check: bool = False
     skip_bad_rows: bool = False
+    amend: bool = False
+    allow_overlap: str | None = None
+    problems: Path | None = None
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(slots=True)
 class Prepared:
-    """A batch that was read and compared, sealed or ready to be. Holds temporary files until ``seal`` or ``close``."""
+    """A batch that was read and compared: sealed, or ready to be, or to be added to (``adding``), where ``spec`` and
+    ``intake`` are there. Holds temporary files until ``seal`` or ``close``."""
 
     report: PlanReport
     spec: BatchSpec | None
     intake: Intake | None
     file: BatchFile
     options: Options
+    adding: Addition | None = None
 
     @property
     def can_seal(self) -> bool:
-        """Whether it is new and without problems."""
+        """Whether there is something to seal, without problems and without overlaps that nobody allowed."""
         return self.spec is not None and self.intake is not None
 
     def seal(self, ledger: Ledger) -> PlanReport:
-        """Seals a new batch with its limits; nothing is done to one that is sealed already or has problems.
+        """Seals a new batch with its limits, or adds to a sealed one; nothing is done where nothing can be.
 
         All or nothing: a crash half-way leaves no batch. Where another process has sealed it meanwhile, what that one
-        sealed is compared with this file, and SealedError is raised where they differ.
+        sealed is compared with this file, and SealedError is raised where they differ. Where other batches were sealed
+        meanwhile, the items are compared with these too.
         """
         try:
-            if self.spec is None or self.intake is None:
-                return self.report
-            actor = this_actor()
-            try:
-                ledger.seal(self.spec, self.intake.items(), seal=self.intake.seal, actor=actor)
-            except SealedError as raced:
-                if raced.code != "already_sealed":
-                    raise
-                self.report = _compared(self.file, ledger, ledger.batches(self.file.id)[0], self.options)
-                return self.report
-            limits = limits_data(self.file.limits)
-            ledger.control(self.spec.id, Control(BatchCommand.CONFIGURE, limits=limits), actor=actor)
-            self.report = replace(self.report, sealed=True, new=True)
-            return self.report
+            for _ in range(_TRIES):
+                if self.spec is None or self.intake is None or self.report.overlaps.held:
+                    return self.report
+                try:
+                    return self._write(ledger, self.spec, self.intake)
+                except SealedError as raced:
+                    if raced.code == "already_sealed":
+                        self.report = _compared(self.file, ledger, ledger.batches(self.file.id)[0], self.options)
+                        return self.report
+                    if raced.code != "batches_changed" or self.adding is not None:
+                        raise
+                    self.report = replace(self.report, overlaps=_overlaps(ledger, self.spec, self.intake, self.options))
+            raise SealedError(
+                f"batch {self.file.id} could not be sealed: other batches are sealed all the time",
+                code="batches_changed",
+                hint="run the same command again",
+            )
         finally:
             self.close()
+
+    def _write(self, ledger: Ledger, spec: BatchSpec, intake: Intake) -> PlanReport:
+        actor, clearance = this_actor(), self.report.overlaps.clearance
+        if self.adding is not None:
+            ledger.amend(spec, self.adding.items(), seal=intake.seal, actor=actor, clearance=clearance)
+            self.report = replace(self.report, sealed=True)
+            return self.report
+        ledger.seal(spec, intake.items(), seal=intake.seal, actor=actor, clearance=clearance)
+        control = Control(BatchCommand.CONFIGURE, limits=limits_data(self.file.limits))
+        ledger.control(spec.id, control, actor=actor)
+        self.report = replace(self.report, sealed=True, new=True)
+        return self.report
 
     def close(self) -> None:
         """Gives the temporary files back."""
         if self.intake is not None:
             self.intake.close()
-        self.intake = self.spec = None
+        self.intake = self.spec = self.adding = None
 
 
 def provider_of(file: BatchFile, *, environ: Mapping[str, str], columns: tuple[str, ...] | None = None) -> Provider:
@@ -114,136 +138,110 @@ def provider_of(file: BatchFile, *, environ: Mapping[str, str], columns: tuple[s
 async def prepare(file: BatchFile, ledger: Ledger, options: Options) -> Prepared:
     """Reads a batch and compares it with the ledger, ready to be sealed; sends nothing but reads.
 
-    Problems of the input are in the report. Raises ConfigError for settings that cannot be used, SealedError where a
-    sealed batch differs from its file, its items named, and UsageError where there is no input.
+    Problems of the input and overlaps are in the report. Raises ConfigError for settings that cannot be used,
+    SealedError where a sealed batch differs from its file, its items named, and UsageError where there is no input.
     """
+    if options.problems is not None:
+        problem_file.check_name(options.problems)
     found = ledger.batches(file.id)
-    batch = found[0] if found else None
-    if batch is not None:
-        return Prepared(_compared(file, ledger, batch, options), None, None, file, options)
+    if found and not options.amend:
+        return Prepared(_compared(file, ledger, found[0], options), None, None, file, options)
+    if found:
+        return await _amended(file, ledger, found[0], options)
     settings = input_settings(file, skip_bad_rows=options.skip_bad_rows)
     with ExitStack() as stack:
-        intake = stack.enter_context(read_input(file, settings))
-        prepared = await _new(file, intake, settings, options)
+        intake = stack.enter_context(read_input(file, settings, problems=options.problems))
+        prepared = await _new(file, ledger, intake, settings, options)
         if prepared.can_seal:
             # The items stay in their temporary file until they are sealed from it.
             stack.pop_all()
         return prepared
 
 
+async def _amended(file: BatchFile, ledger: Ledger, batch: Batch, options: Options) -> Prepared:
+    """A sealed batch whose input has more items: they are ready to be added, under the same account and settings."""
+    same_batch(file, batch)
+    if _is_unchanged(file, batch, options):
+        return Prepared(_compared(file, ledger, batch, options), None, None, file, options)
+    settings = _settings(file, batch, options)
+    with ExitStack() as stack:
+        intake = stack.enter_context(read_input(file, settings, problems=options.problems))
+        adding = addition(intake, file, batch, ledger)
+        report = with_input(sealed_report(file, ledger, batch), intake, problems=options.problems)
+        if adding is None:
+            return Prepared(report, None, None, file, options)
+        report = replace(report, sealed=False, items=intake.counts.items, left=report.left + adding.count)
+        report = replace(report, added=adding.count, added_totals=adding.totals, totals=totals_of(intake))
+        prepared = await _bound(Prepared(report, None, intake, file, options, adding), ledger, settings, batch)
+        if prepared.can_seal:
+            stack.pop_all()
+        return prepared
+
+
+def _is_unchanged(file: BatchFile, batch: Batch, options: Options) -> bool:
+    return source_is_gone(file) or is_as_sealed(file, _settings(file, batch, options), batch)
+
+
+def _settings(file: BatchFile, batch: Batch, options: Options) -> InputSettings:
+    """How the input of a sealed batch is read: rows that were skipped then are skipped now."""
+    skip = options.skip_bad_rows or bool(batch.spec.config.get("skip_bad_rows"))
+    return input_settings(file, skip_bad_rows=skip)
+
+
 def _compared(file: BatchFile, ledger: Ledger, batch: Batch, options: Options) -> PlanReport:
     """A batch that is sealed already: its input is read again only if a byte of it, or what it means, has changed."""
     same_batch(file, batch)
-    report = _sealed_report(file, ledger, batch)
+    report = sealed_report(file, ledger, batch)
     if source_is_gone(file):
         warning = f"the input {file.source} is gone; the ledger's own copy of the items is used"
         return replace(report, warnings=(*report.warnings, warning))
-    skip = options.skip_bad_rows or bool(batch.spec.config.get("skip_bad_rows"))
-    settings = input_settings(file, skip_bad_rows=skip)
-    if is_as_sealed(file, settings, batch):
+    if _is_unchanged(file, batch, options):
         return report
-    with read_input(file, settings) as intake:
+    with read_input(file, _settings(file, batch, options), problems=options.problems) as intake:
         same_items(intake, file, batch, ledger)
-        return _with_input(report, intake)
+        return with_input(report, intake, problems=options.problems)
 
 
-async def _new(file: BatchFile, intake: Intake, settings: InputSettings, options: Options) -> Prepared:
+async def _new(file: BatchFile, ledger: Ledger, intake: Intake, settings: InputSettings, options: Options) -> Prepared:
     """A batch that the ledger does not have yet."""
-    totals = {total.currency: total.total.minor for total in intake.totals}
+    report = blank_report(file, guarantee="", account=None, items=intake.counts.items, totals=totals_of(intake))
+    report = with_input(report, intake, problems=options.problems)
     if not intake.ok:
-        return Prepared(
-            _with_input(_report(file, "", None, intake.counts.items, totals), intake), None, None, file, options
-        )
+        return Prepared(report, None, None, file, options)
+    return await _bound(Prepared(report, None, intake, file, options), ledger, settings, None)
+
+
+async def _bound(prepared: Prepared, ledger: Ledger, settings: InputSettings, batch: Batch | None) -> Prepared:
+    """Asks the provider who we are, and compares the items with their targets there and with the ledger's batches.
+
+    ``batch`` is the sealed one that is added to: account, mode and settings must be those it was sealed with. What
+    cannot be sealed comes back without a spec.
+    """
+    file, options, intake, report = prepared.file, prepared.options, prepared.intake, prepared.report
+    assert intake is not None, "there are items to be sealed"
+    new = prepared.adding.newcomers if prepared.adding is not None else overlaps.of_intake(intake)
     provider = provider_of(file, environ=options.environ, columns=intake.columns)
     await provider.open()
     try:
         identity = await provider.identify()
-        guarantee = provider.declaration.guarantee
-        report = _with_input(_report(file, guarantee, identity.account, intake.counts.items, totals), intake)
-        steps = len(provider.declaration.steps)
-        report = replace(report, expected=expected(file.limits, left=report.items, steps=steps))
-        if options.check:
-            checks, checked, warning = await check_targets(provider, intake, file)
+        if batch is not None:
+            check_bound(batch, identity, digest=provider.provider_digest)
+        declared = provider.declaration
+        takes = expected(file.limits, left=report.left, steps=len(declared.steps))
+        report = replace(report, account=identity.account, guarantee=declared.guarantee, expected=takes)
+        spec = spec_of(file, intake, provider, identity, settings)
+        found = overlaps.find(ledger, spec, new, allowed=options.allow_overlap)
+        report = replace(report, overlaps=found)
+        if options.check and not found.held:
+            checks, checked, warning = await check_targets(provider, new.items, file, intake.file)
             warnings = (*report.warnings, warning) if warning else report.warnings
             report = replace(report, checks=checks, checked=checked, warnings=warnings)
-        digest = reading_digest(file, settings, source=intake.source_digest or None)
-        reading = {"reading": digest, "skip_bad_rows": options.skip_bad_rows}
-        spec = _spec(file, intake, provider, identity, reading)
     finally:
         await provider.close()
-    return (
-        Prepared(report, None, None, file, options) if report.checks else Prepared(report, spec, intake, file, options)
-    )
+    if report.checks or found.held:
+        return Prepared(report, None, None, file, options)
+    return replace(prepared, report=report, spec=spec)
 
 
-def _spec(
-    file: BatchFile, intake: Intake, provider: Provider, identity: Identity, reading: Mapping[str, Any]
-) -> BatchSpec:
-    """What is sealed beside the items. The provider's table is as it was written: no credential is in it."""
-    target, item_id = file.item.target, file.item.id
-    config: dict[str, Any] = {
-        "provider_digest": provider.provider_digest,
-        "guarantee": provider.declaration.guarantee,
-        "provider": dict(file.provider),
-        "statement": dict(file.statement),
-        "item": {role: column for column, role in mapped(file.item).items()},
-        "columns": list(intake.columns),
-        "totals": {total.currency: total.total.minor for total in intake.totals},
-        **reading,
-    }
-    return BatchSpec(
-        file.id,
-        file.operation,
-        str(file.provider["kind"]),
-        namespace=file.namespace,
-        account=identity.account,
-        mode=identity.mode,
-        targets=target is not None and target != item_id,
-        source=intake.file,
-        source_digest=intake.source_digest or None,
-        config=config,
-    )
-
-
-def _report(file: BatchFile, guarantee: str, account: str | None, items: int, totals: Mapping[str, int]) -> PlanReport:
-    return PlanReport(
-        batch=file.id,
-        operation=file.operation,
-        provider=str(file.provider["kind"]),
-        account=account,
-        sealed=False,
-        new=False,
-        items=items,
-        left=items,
-        totals=totals,
-        guarantee=guarantee,
-        expected=Expected(None, "the input has problems"),
-        budget=file.limits.budget,
-        warnings=file.warnings,
-    )
-
-
-def _sealed_report(file: BatchFile, ledger: Ledger, batch: Batch) -> PlanReport:
-    """A batch that is sealed already, from the ledger alone."""
-    status = ledger.status(file.id)
-    left = 0 if batch.state in _OVER else sum(status.count(state) for state in ItemState if state.is_open)
-    config = batch.spec.config
-    totals = {str(code): int(minor) for code, minor in dict(config.get("totals", {})).items()}
-    report = _report(file, str(config.get("guarantee", "")), batch.spec.account, batch.items, totals)
-    return replace(report, sealed=True, left=left, expected=expected(file.limits, left=left))
-
-
-def _with_input(report: PlanReport, intake: Intake) -> PlanReport:
-    """What the reading found: rows, ignored rows, duplicates, problems, notes."""
-    ignored = tuple(Row(row.line, row.why) for row in islice(intake.ignored, _MOST_TOLD))
-    notes = tuple(note.message if note.count == 1 else f"{note.message} ({note.count} times)" for note in intake.notes)
-    return replace(
-        report,
-        rows=intake.counts.rows,
-        ignored=ignored,
-        ignored_count=len(intake.ignored),
-        duplicates=sum("duplicate" in row.why for row in intake.ignored),
-        problems=tuple(sorted(islice(intake.problems, _MOST_TOLD), key=lambda problem: problem.line or 0)),
-        problem_count=len(intake.problems),
-        warnings=(*report.warnings, *notes),
-    )
+def _overlaps(ledger: Ledger, spec: BatchSpec, intake: Intake, options: Options) -> overlaps.Overlaps:
+    return overlaps.find(ledger, spec, overlaps.of_intake(intake), allowed=options.allow_overlap)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Final
 
 from payonce.core.errors import Problem, SealedError
 from payonce.core.model import Batch
 from payonce.intake import Difference, InputSettings, Intake, ItemColumns, compare, read, source_digest
 from payonce.ledger.protocol import Ledger
+from payonce.service import problem_file
 from payonce.service.batchfile import BatchFile
 from payonce.service.inspecting import items
 
@@ -42,9 +44,19 @@ def input_settings(file: BatchFile, *, skip_bad_rows: bool) -> InputSettings:
     )
 
 
-def read_input(file: BatchFile, settings: InputSettings) -> Intake:
-    """Reads and validates the whole input; everything wrong with it is in the result. The caller closes it."""
-    return read(settings, base_dir=file.base, operation=file.operation)
+def read_input(file: BatchFile, settings: InputSettings, *, problems: Path | None = None) -> Intake:
+    """Reads and validates the whole input; everything wrong with it is in the result, and in the file ``problems``.
+
+    The caller closes it.
+    """
+    intake = read(settings, base_dir=file.base, operation=file.operation)
+    if problems is not None:
+        try:
+            problem_file.write(problems, intake.problems)
+        except BaseException:
+            intake.close()
+            raise
+    return intake
 
 
 def reading_digest(file: BatchFile, settings: InputSettings, *, source: str | None) -> str | None:
@@ -88,26 +100,46 @@ def same_items(intake: Intake, file: BatchFile, batch: Batch, ledger: Ledger) ->
 
     An input with problems differs too: what was sealed had none. Order alone is no difference. Nothing is changed.
     """
-    intake.raise_if_bad()
-    if intake.seal == batch.seal:
+    difference = difference_of(intake, file, batch, ledger)
+    if difference is None:
         return
-    difference = compare(items(ledger, file.id), intake)
     try:
-        if not difference:
-            return
-        counts = {
-            "changed": difference.changed_items,
-            "removed": len(difference.removed),
-            "added": len(difference.added),
-        }
-        told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-        problems = _problems(intake.file, difference)
+        raise changed(intake.file, file, difference)
     finally:
         difference.close()
-    raise ChangedError(
+
+
+def difference_of(intake: Intake, file: BatchFile, batch: Batch, ledger: Ledger) -> Difference | None:
+    """What differs between the input and what was sealed; None where nothing does. The caller closes it.
+
+    Raises InputError where the input has problems.
+    """
+    intake.raise_if_bad()
+    if intake.seal == batch.seal:
+        return None
+    difference = compare(items(ledger, file.id), intake)
+    if difference:
+        return difference
+    difference.close()
+    return None
+
+
+def changed(source: str, file: BatchFile, difference: Difference) -> ChangedError:
+    """The error that names what differs: how much of each sort, and the first of it."""
+    counts = {
+        "changed": difference.changed_items,
+        "removed": len(difference.removed),
+        "added": len(difference.added),
+    }
+    told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    problems = _problems(source, difference)
+    hint = "put the input back as it was, or make a new batch for what is new; nothing was sent"
+    if not counts["changed"] and not counts["removed"]:
+        hint = f"payonce plan {file.path.name} --amend adds the new items; nothing was sent"
+    return ChangedError(
         f"the input of batch {file.id} has changed since it was sealed ({told}): {problems[0].message}",
         problems=problems,
-        hint="put the input back as it was, or make a new batch for what is new; nothing was sent",
+        hint=hint,
     )
 
 

@@ -6,16 +6,21 @@ one is left.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
 from payonce.core.errors import ConfigError, InputError, MoneyError, Problem, SealedError, UsageError
-from payonce.core.model import NewItem
+from payonce.core.model import BatchSpec, NewItem
 from payonce.core.money import Money, currency_code
+from payonce.ledger.actors import this_actor
+from payonce.ledger.protocol import Ledger
+from payonce.service import overlaps
 
 _NAMES: Final = frozenset({"id", "money", "amount", "amount_minor", "currency", "target"})
+# So often a seal is tried while other batches are sealed in between; each try compares with the new ones.
+_TRIES: Final = 5
 ItemLike = NewItem | Mapping[str, Any] | tuple[str, Money]
 
 
@@ -122,6 +127,43 @@ def _check_name(name: str, text: object) -> None:
         raise UsageError(f"{name} {text[:40]!r} is empty, padded or over 512 characters", code="bad_id", hint="trim it")
     if any(ord(c) < 32 or 0xD800 <= ord(c) < 0xE000 for c in text):
         raise UsageError(f"{name} {text[:40]!r} has a control character", code="bad_id", hint="take it out")
+
+
+def seal_beside_others(
+    ledger: Ledger, spec: BatchSpec, items: Sequence[NewItem], *, seal: str, allow_overlap: str | None
+) -> None:
+    """Seals a new batch; where another process has sealed it just now, that one stands and is to be compared.
+
+    Raises OverlapError where the items act on targets of other batches and no reason is given why they may.
+    """
+    if allow_overlap is not None and not allow_overlap.strip():
+        raise UsageError(
+            "allow_overlap is the reason, as text", code="no_reason", hint='allow_overlap="agreed with ..."'
+        )
+    new = overlaps.of_items(lambda: iter(items))
+    for _ in range(_TRIES):
+        found = overlaps.find(ledger, spec, new, allowed=allow_overlap)
+        if found.held:
+            raise overlaps.OverlapError(
+                spec.id,
+                found,
+                file="items",
+                hint='look into them; allow_overlap="REASON" runs them all the same; nothing was sent',
+            )
+        try:
+            ledger.seal(spec, items, seal=seal, actor=this_actor(), clearance=found.clearance)
+        except SealedError as raced:
+            if raced.code == "already_sealed":
+                return
+            if raced.code != "batches_changed":
+                raise
+        else:
+            return
+    raise SealedError(
+        f"batch {spec.id!r} could not be sealed: other batches are sealed all the time",
+        code="batches_changed",
+        hint="call it again",
+    )
 
 
 def same_items(sealed_seal: str, new_seal: str, *, batch: str) -> None:

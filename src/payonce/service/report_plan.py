@@ -9,6 +9,7 @@ from typing import Any, Final
 from payonce.core.errors import Problem
 from payonce.core.model import Limits
 from payonce.core.money import format_minor
+from payonce.service.overlaps import Overlaps
 
 # Only where no rate is configured: what a call to a remote API often takes. The report says that it is a guess.
 GUESSED_CALL_S: Final = 0.3
@@ -20,6 +21,14 @@ class Row:
 
     line: int
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extremes:
+    """The largest and the smallest item of one currency, each with its amount in minor units; the first of equals."""
+
+    largest: tuple[str, int]
+    smallest: tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +44,8 @@ class PlanReport:
     """A batch before it runs. ``totals`` are in minor units by currency, ``left`` the items still to be settled.
 
     ``sealed`` says that the ledger holds the batch now; ``new`` that this command sealed it. ``warnings`` are sentences
-    that stop nothing, ``checks`` what reading the targets at the provider found (``plan --check``).
+    that stop nothing, ``checks`` what reading the targets at the provider found (``plan --check``). ``added`` items with
+    ``added_totals`` are those of an amendment; ``shared_targets`` says on how many targets several items of it act.
     """
 
     batch: str
@@ -59,6 +69,13 @@ class PlanReport:
     checks: tuple[Problem, ...] = ()
     checked: int | None = None
     budget: Mapping[str, int] = field(default_factory=dict)
+    extremes: Mapping[str, Extremes] = field(default_factory=dict)
+    shared_targets: int = 0
+    overlaps: Overlaps = field(default_factory=Overlaps)
+    problem_codes: Mapping[str, int] = field(default_factory=dict)
+    problems_file: str | None = None
+    added: int = 0
+    added_totals: Mapping[str, int] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """The JSON contract of ``payonce plan --json``."""
@@ -71,12 +88,20 @@ class PlanReport:
             "account": self.account,
             "items": self.items,
             "left": self.left,
-            "money": {code: format_minor(minor, code) for code, minor in sorted(self.totals.items())},
+            "money": _money(self.totals),
+            "largest": {code: _item(found.largest, code) for code, found in sorted(self.extremes.items())},
+            "smallest": {code: _item(found.smallest, code) for code, found in sorted(self.extremes.items())},
+            "added": self.added,
+            "added_money": _money(self.added_totals),
             "rows": self.rows,
             "ignored_rows": [{"line": row.line, "why": row.why} for row in self.ignored],
             "duplicates": self.duplicates,
+            "shared_targets": self.shared_targets,
+            "overlaps": self.overlaps.as_json(),
             "problems": problems_json(self.problems),
             "problem_count": self.problem_count,
+            "problem_codes": dict(self.problem_codes),
+            "problems_file": self.problems_file,
             "guarantee": self.guarantee,
             "expected_seconds": None if self.expected.seconds is None else round(self.expected.seconds, 1),
             "expected_basis": self.expected.basis,
@@ -93,6 +118,14 @@ class PlanReport:
             for code, total in sorted(self.totals.items())
             if code in self.budget and total > self.budget[code]
         }
+
+
+def _money(totals: Mapping[str, int]) -> dict[str, str]:
+    return {code: format_minor(minor, code) for code, minor in sorted(totals.items())}
+
+
+def _item(found: tuple[str, int], currency: str) -> dict[str, str]:
+    return {"item": found[0], "amount": format_minor(found[1], currency)}
 
 
 def problems_json(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
