@@ -18,12 +18,14 @@ from payonce.trail.said import Said
 
 _B = BatchState
 _OVER: Final = frozenset({_B.CANCELLED, _B.FINISHED})
+# What binds a batch, and is in the event that sealed it.
+_BOUND: Final = ("operation", "provider", "namespace", "account", "mode")
 
 
 class BatchStory:
     """What the events say of one batch. ``sealed`` is its first event, once it has passed."""
 
-    __slots__ = ("amended", "findings", "limits", "may_be", "name", "sealed", "sent")
+    __slots__ = ("amended", "findings", "items", "limits", "may_be", "name", "seal", "sealed", "sent", "spec")
 
     def __init__(self, row: BatchRow) -> None:
         self.name = row.id
@@ -33,12 +35,16 @@ class BatchStory:
         self.findings: Counter[tuple[str | None, str]] = Counter()
         self.sealed = 0
         self.amended = False
+        self.items = 0
+        self.seal: str | None = None
+        self.spec: dict[str, str | None] = {}
 
     def take(self, said: Said) -> None:
         """The next event that is about the batch and not about the state of an item."""
         match said.type:
             case "sealed":
-                self.sealed, self.may_be = said.seq, frozenset({_B.SEALED})
+                self._seal(said)
+                self.spec = {name: getattr(said, name) for name in _BOUND}
             case "started":
                 self.may_be = frozenset({_B.RUNNING})
             case "resumed":
@@ -61,8 +67,17 @@ class BatchStory:
                 self.findings[said.item, said.cls or ""] += 1
             case "amended":
                 self.amended = True
+                self._seal(said)
             case _:
                 pass
+
+    def _seal(self, said: Said) -> None:
+        """Sealed for the first time, or grown: a finished batch is open again then."""
+        if not self.sealed:
+            self.sealed, self.may_be = said.seq, frozenset({_B.SEALED})
+        self.may_be = frozenset(_B.INTERRUPTED if s is _B.FINISHED else s for s in self.may_be)
+        self.items += said.items
+        self.seal = said.seal
 
     def faults(self, row: BatchRow, findings: list[tuple[str | None, str]]) -> list[str]:
         """What of the stored batch its events do not explain, in words."""
@@ -72,6 +87,12 @@ class BatchStory:
         if row.state not in self.may_be:
             could = " or ".join(sorted(state.value for state in self.may_be))
             found.append(f"batch {row.id} is {row.state}, by its events it is {could}")
+        if (row.seal, row.items) != (self.seal, self.items):
+            found.append(f"the seal or the number of items of batch {row.id} is not that of its last sealing event")
+        spec = load(row.spec)
+        for name, value in self.spec.items():
+            if spec.get(name) != value:
+                found.append(f"batch {row.id} says {name} {spec.get(name)}, it was sealed with {value}")
         if row.sent != self.sent:
             found.append(f"batch {row.id} counts {row.sent} calls, its events {self.sent}")
         stored = _sorted(plain(load(row.limits)))

@@ -31,6 +31,13 @@ class Said(msgspec.Struct, gc=False):
     message: str | None = None
     reason: str | None = None
     output: str | None = None
+    seal: str | None = None
+    items: int = 0
+    operation: str | None = None
+    provider: str | None = None
+    namespace: str | None = None
+    account: str | None = None
+    mode: str | None = None
     hold: bool = False
     limits: msgspec.Raw = msgspec.Raw(b"")
     cls: str | None = msgspec.field(default=None, name="class")

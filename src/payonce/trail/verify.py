@@ -169,6 +169,7 @@ def _explain(reads: TrailReads, row: BatchRow, replay: Replay, found: Verified) 
 def _seal_fault(row: BatchRow, story: Story, found: Verified) -> None:
     """The items do not come to the seal: they were changed, unless some were erased or added by an event."""
     if story.batch.amended:
+        found.limits.append(f"the seal of batch {row.id}: items were added to it after it was sealed")
         return
     if story.erased:
         found.limits.append(f"the seal of batch {row.id}: fields of {len(story.erased)} items were erased")

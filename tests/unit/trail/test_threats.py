@@ -176,6 +176,8 @@ def test_swapped_bodies_of_two_items_are_named(books: Books) -> None:
         "UPDATE batches SET state = 'cancelled'",
         "UPDATE batches SET sent = sent - 1",
         """UPDATE batches SET limits = '{"attempts":5,"budget":{"USD":9999999999}}'""",
+        "UPDATE batches SET seal = replace(seal, 'a', 'b')",
+        """UPDATE batches SET spec = replace(spec, '"simulator"', '"stripe"')""",
         "DELETE FROM findings",
         "UPDATE findings SET kind = 'other' WHERE id = 1",
     ],
@@ -261,3 +263,18 @@ def test_another_ledgers_checkpoint_is_refused(books: Books, tmp_path: Path) -> 
     other = Books(tmp_path / "other")
     other.run(11)
     assert [f.code for f in books.verify(checkpoints=[checkpoint(other)]).faults] == ["other_ledger"]
+
+
+def test_a_batch_that_grew_is_explained(tmp_path: Path) -> None:
+    """Items that were added one by one have events of their own; only the seal over all cannot be computed again."""
+    from payonce.core.model import BatchSpec
+    from tests.unit.trail.trailkit import ACTOR, new_item
+
+    books = Books(tmp_path)
+    spec = BatchSpec("grown", "payout", "python")
+    for n in (1, 2):
+        books.ledger.amend(spec, [new_item(n)], seal=None, actor=ACTOR)
+    found = books.verify()
+    assert found.ok and "added" in found.limits[0]
+    books.tamper("UPDATE items SET state = 2 WHERE id = 'it-2'")
+    assert {fault.code for fault in books.verify().faults} == {"unexplained"}
