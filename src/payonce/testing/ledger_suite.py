@@ -18,12 +18,13 @@ from payonce.testing.ledger_batches import BatchCases
 from payonce.testing.ledger_edges import EdgeCases
 from payonce.testing.ledger_fences import FenceCases
 from payonce.testing.ledger_money import MoneyCases
+from payonce.testing.ledger_overlaps import OverlapCases
 from payonce.testing.ledger_reading import ReadingCases
 from payonce.testing.ledger_time import TimeCases
 from payonce.testing.ledger_world import StoreFactory, World
 
 
-class LedgerSuite(EdgeCases, FenceCases, MoneyCases, BatchCases, TimeCases, ReadingCases):
+class LedgerSuite(EdgeCases, FenceCases, MoneyCases, BatchCases, TimeCases, ReadingCases, OverlapCases):
     """Every promise of ``ledger.protocol``, on one store."""
 
     @pytest.fixture
