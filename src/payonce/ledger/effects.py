@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from payonce.core.commands import Change, StopBatch
-from payonce.core.events import plain
+from payonce.core.events import iso, plain
 from payonce.core.keys import digest
 from payonce.core.model import Finding
 from payonce.core.money import format_minor
@@ -142,6 +142,8 @@ def _emit(desk: Desk, row: ItemRow, change: Change, attempt: tuple[int, int, str
     _amounts(body, row)
     if row.generation != attempt[0]:
         body["new_generation"] = row.generation
+    if change.not_before_us or change.retry_at_us:
+        body["wait_until"] = iso(change.not_before_us or change.retry_at_us)
     if change.kept:
         body["kept"] = plain(change.kept)
     if change.output is not None:
