@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,6 +31,7 @@ def rows(desk: Desk) -> list[dict[str, str]]:
     world = open_world(parse({"state": str(desk.folder / "provider.jsonl")}))
     account = world.store.effects[0].account
     text = statement_csv(world.store, config=world.config, account=account, asked={}, now=4 * LATER_US)
+    world.close()
     return list(csv.DictReader(io.StringIO(text)))
 
 
@@ -191,3 +194,50 @@ def test_the_terminal_shows_the_equation(ran: Desk) -> None:
     assert said.code == 1
     for text in ("80.00", "2.50", "82.50", "amount_mismatch", "R"):
         assert text in said.out
+
+
+def test_the_provider_itself_can_be_asked(ran: Desk) -> None:
+    """Its look-up for each item is a statement: everything matched."""
+    said = ran("reconcile", "batch.toml", "--from-provider", "--json")
+    assert said.code == 0, said.err
+    assert said.json["classes"]["matched"] == 8 and said.json["statement"]["period"] == "asked"
+    assert ran("reconcile", "refunds", "--from-provider").code == 2
+    audited = ran("audit", "--items", "batch.toml", "--from-provider", "batch.toml", "--json")
+    assert audited.code == 0, audited.err
+    assert audited.json["items"]["exactly_one"] == 8
+
+
+def test_a_mapping_whose_reference_is_our_own_still_matches(ran: Desk) -> None:
+    """The batch file that `init` writes maps the provider's `reference` column, which repeats our id."""
+    (ran.folder / "map.toml").write_text(
+        '[statement]\nreference = "reference"\nkey = "idempotency_key"\namount_minor = "amount"\ncurrency = "currency"\n'
+        'time = "created"\n'
+    )
+    said = ran("reconcile", "refunds", "--statement", save(ran, rows(ran)), "--map", "map.toml", "--json")
+    assert said.code == 0, said.json["discrepancies"] if said.out else said.err
+    assert said.json["classes"]["matched"] == 8
+
+
+def test_a_statement_decides_unknown_items(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Executed and the answer lost: committed with the row as evidence. Never executed: planned again, under a new key."""
+    script = 'script = {R2 = ["reset_after"], R3 = ["reset_before"]}'
+    desk.write(items=4, provider=f"keys = false\nlookup = false\n{script}")
+    assert desk("run", "batch.toml", "--yes", "--json").json["items"]["unknown"] == 2
+    period = ("--from", "2000-01-01", "--to", "2100-01-01")
+    name = save(desk, rows(desk))
+    undecided = desk("reconcile", "refunds", "--statement", name, "--json").json
+    assert undecided["undecided"] == ["R3"], "the period ends with the last row: absence proves nothing yet"
+    said = desk("reconcile", "refunds", "--statement", name, "--apply", "--json", *period)
+    assert [change["item"] for change in said.json["applied"]] == ["R2"], "no statement covers the future"
+    later = time.time_ns() + 3600 * 10**9
+    monkeypatch.setattr("payonce.service.reconciling.time", SimpleNamespace(time_ns=lambda: later))
+    said = desk("reconcile", "refunds", "--statement", name, "--apply", "--json", *period)
+    assert [(change["item"], change["proves"]) for change in said.json["applied"]] == [("R3", "not_executed")]
+    balances(said.json)
+    shown = desk("show", "refunds", "R2", "--json").json
+    assert shown["item"]["state"] == "committed" and shown["events"][-1]["data"]["by"] == "statement"
+    third = desk("show", "refunds", "R3", "--json").json["item"]
+    assert third["state"] == "planned" and third["generation"] == 1
+    assert desk("run", "batch.toml", "--yes", "--quiet").code == 0
+    assert len(rows(desk)) == 4
+    assert desk("reconcile", "refunds", "--statement", save(desk, rows(desk)), "--json").code == 0

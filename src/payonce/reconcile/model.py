@@ -128,13 +128,14 @@ class Entry:
 class Coverage:
     """When absence from the statement proves something: between ``from_us`` and ``to_us`` less ``lag_us``, in a
     complete statement. An execution shows at the latest ``lag_us`` after it happened. ``gaps`` are stretches between
-    united files that none of them covers."""
+    united files that none of them covers, and nothing after ``read_us`` is covered, whatever period somebody states."""
 
     from_us: int | None = None
     to_us: int | None = None
     lag_us: int = 0
     complete: bool = True
     gaps: tuple[tuple[int, int], ...] = ()
+    read_us: int | None = None
 
     def proves_absence(self, earliest_us: int | None, latest_us: int | None) -> bool:
         """Whether something that happened between two times, at the latest, would surely be shown."""
@@ -142,7 +143,8 @@ class Coverage:
             return False
         if any(latest_us >= start and earliest_us < end for start, end in self.gaps):
             return False
-        return self.from_us <= earliest_us and latest_us <= self.to_us - self.lag_us
+        end = self.to_us if self.read_us is None else min(self.to_us, self.read_us)
+        return self.from_us <= earliest_us and latest_us <= end - self.lag_us
 
 
 @dataclass(frozen=True, slots=True)

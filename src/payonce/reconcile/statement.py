@@ -29,12 +29,14 @@ assert typed.read_json is not None
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a statement is read for. ``from_us`` and ``to_us`` bound the period, where somebody said so."""
+    """What a statement is read for. ``from_us`` and ``to_us`` bound the period, where somebody said so; ``now_us`` is the
+    time at which it is read, and no statement covers anything after it."""
 
     operation: str
     mapping: StatementTable | None = None
     from_us: int | None = None
     to_us: int | None = None
+    now_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +201,7 @@ def _coverage(read: Sequence[Rows], wanted: Wanted, lag_us: int) -> tuple[Covera
             "the statement covers nothing of the period that was asked for",
             code="wrong_period", hint="take the statement of the time in which the batch ran",
         )  # fmt: skip
-    return Coverage(begin, end, lag_us, gaps=tuple(gaps)), "+".join(sorted(sources))
+    return Coverage(begin, end, lag_us, gaps=tuple(gaps), read_us=wanted.now_us), "+".join(sorted(sources))
 
 
 def _declared(rows: Rows) -> tuple[int, int] | None:

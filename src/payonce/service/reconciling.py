@@ -57,7 +57,7 @@ def wanted_of(batch: Batch, asked: Asked) -> Wanted:
     """What a statement is read for, with the mapping that was given or sealed. Raises ConfigError."""
     given = asked.mapping if asked.mapping is not None else batch.spec.config.get("statement")
     mapping = read_mapping(given) if given else None
-    return Wanted(batch.spec.operation, mapping, asked.from_us, asked.to_us)
+    return Wanted(batch.spec.operation, mapping, asked.from_us, asked.to_us, time.time_ns() // 1000)
 
 
 def statement_of(batch: Batch, asked: Asked) -> Statement:
