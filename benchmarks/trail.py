@@ -94,15 +94,15 @@ def long_ledger(path: Path, *, events: int) -> None:
     if path.exists():
         return
     url, marks = f"sqlite:{path}", path.parent / "marks"
-    ledger = connect(url, create=True, marks=marks)
+    connect(url, create=True, marks=marks).close()
+    fill(path, events // 2)
+    ledger = connect(url, create=False, marks=marks)
     seal(ledger, 3)
     worker = ledger.join("bench", actor=ACTOR, lease_us=FAR)
     ledger.control("bench", Control(BatchCommand.START), actor=ACTOR, worker=worker)
-    ledger.close()
-    fill(path, events // 2)
-    ledger = connect(url, create=False, marks=marks)
     ledger.write(worker, [intent(n) for n in (1, 2, 3)])
     ledger.write(worker, [commit(n) for n in (1, 2, 3)])
+    ledger.leave(worker)
     ledger.close()
     fill(path, events - events // 2)
 
