@@ -68,8 +68,8 @@ class OverlapCases:
         assert len(world.bodies(batch=None)) == events
         assert world.ledger.batches("second") == ()
         seal(world, "second", [new_item(1)], Clearance({first.number: 2}))
-        seen: dict[int, int | None] = {first.number: None, world.ledger.batches("second")[0].number: 1}
-        seal(world, "third", [new_item(1)], Clearance(seen))
+        third: dict[int, int | None] = {first.number: None, world.ledger.batches("second")[0].number: 1}
+        seal(world, "third", [new_item(1)], Clearance(third))
         world.assert_sound()
 
     def test_an_allowed_overlap_is_an_event_of_the_seal(self, world: World) -> None:
