@@ -186,16 +186,7 @@ class StatementSide:
             + (f", {minor['fee']} as fee, case when net <> '' then {minor['net']} end as net" if checks else "")
             + " from raw"
         )
-        for (ref,) in self.all_rows("select distinct odd from every where odd is not null"):
-            if fault_of(str(ref)) is not None:
-                raise Unusual("a reference that cannot be one")
-        if (
-            checks
-            and self.all_rows(
-                f"select count(*) from every where net is not null and gross + {self._layout.fee_sign} * fee <> net"
-            )[0][0]
-        ):
-            raise Unusual("rows that do not add up")
+        self._check(checks=checks)
         total = "coalesce(net, gross)" if checks else "gross"
         net = {
             self.currencies[int(c)]: int(t)
@@ -206,6 +197,19 @@ class StatementSide:
             f"role = 'execution' and done and gross * {direction} > 0 as sound from every where role <> 'other'"
         )
         return net
+
+    def _check(self, *, checks: bool) -> None:
+        """References that may have been mangled are looked at one by one; fees and net amounts must fit."""
+        for (ref,) in self.all_rows("select distinct odd from every where odd is not null"):
+            if fault_of(str(ref)) is not None:
+                raise Unusual("a reference that cannot be one")
+        if (
+            checks
+            and self.all_rows(
+                f"select count(*) from every where net is not null and gross + {self._layout.fee_sign} * fee <> net"
+            )[0][0]
+        ):
+            raise Unusual("rows that do not add up")
 
 
 def quoted(word: str) -> str:

@@ -115,21 +115,14 @@ def layout_of(table: StatementTable) -> Layout | None:
 
     Raises ConfigError where it names some and lacks others.
     """
-    if table.reference is None and table.key is None and table.own_reference is None and table.target is None:
-        if table.amount or table.amount_minor or table.debit:
-            _bad(
-                "[statement] has no column to tell executions apart", 'add reference = "COLUMN" (or key, own_reference)'
-            )
+    if not _names_columns(table):
         return None
     amount = _amount(table)
     column, value = _currency(table)
     credit = _credit(table.credit) if table.credit is not None else None
-    named = [table.reference, table.key, table.own_reference, table.target, table.parent, amount.column, amount.credit,
-             column, table.fee, table.net, table.time, table.zone, table.account, table.type, table.status,
-             *table.where, *(_columns(credit) if credit else ())]  # fmt: skip
     return Layout(
         name="[statement]",
-        needs=tuple(dict.fromkeys(name for name in named if name)),
+        needs=_needs(table, amount, column, credit),
         amount=amount,
         reference=_one(table.reference),
         key=_one(table.key),
@@ -189,6 +182,25 @@ def duration_us(text: str | None) -> int:
     if found is None:
         _bad(f"[statement] lag = {text!r} is no duration", 'write lag = "3h" (ms, s, m, h or d)')
     return int(Decimal(found[1]) * _UNITS_US[found[2]])
+
+
+def _names_columns(table: StatementTable) -> bool:
+    """Whether the table describes a file of its own, and not only how a known report is written."""
+    if table.reference or table.key or table.own_reference or table.target:
+        return True
+    if table.amount or table.amount_minor or table.debit:
+        _bad("[statement] has no column to tell executions apart", 'add reference = "COLUMN" (or key, own_reference)')
+    return False
+
+
+def _needs(table: StatementTable, amount: Amount, currency: str | None, credit: Credit | None) -> tuple[str, ...]:
+    """Every column that the table names: a file that lacks one of them is another file."""
+    named = [
+        table.reference, table.key, table.own_reference, table.target, table.parent, amount.column, amount.credit, currency,
+        table.fee, table.net, table.time, table.zone, table.account, table.type, table.status, *table.where,
+        *(_columns(credit) if credit else ()),
+    ]  # fmt: skip
+    return tuple(dict.fromkeys(name for name in named if name))
 
 
 def _amount(table: StatementTable) -> Amount:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from payonce.reconcile.layout import Role, Standing
 from payonce.reconcile.model import Attached, Entry
-from payonce.reconcile.rows import Row, Rows
+from payonce.reconcile.row import Row, Rows
 
 # Before the files' first row, and after their last.
 _FIRST = -(2**62)

@@ -7,55 +7,20 @@ row refuses the statement. Amounts are signed so that an execution is positive.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from payonce.core.errors import MoneyError, Problem
-from payonce.core.money import Money, currency_code
+from payonce.core.errors import Problem
 from payonce.intake.ids import fault_of
 from payonce.intake.report import Ignored
 from payonce.reconcile.amounts import Amounts, read_amounts
-from payonce.reconcile.credits import CreditFault, check_credits
+from payonce.reconcile.credits import check_credits
+from payonce.reconcile.direction import signed
 from payonce.reconcile.errors import refuse, refuse_all
 from payonce.reconcile.layout import Layout, Role, Standing
 from payonce.reconcile.mapping import TYPE_NAMES, guessed_role
+from payonce.reconcile.row import Row, Rows
 from payonce.reconcile.table import Table
 from payonce.reconcile.times import Moment, TimeFault, read_times
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One used row. ``minor`` is positive where money moved the operation's way, and signed as reported for rows that
-    are no executions. ``identity`` is the row's text: equal rows of two files may be one row exported twice."""
-
-    line: int
-    role: Role
-    standing: Standing
-    reference: str
-    parent: str
-    keys: tuple[str, ...]
-    owns: tuple[str, ...]
-    target: str
-    money: Money
-    moment: Moment | None
-    identity: tuple[str, ...]
-    credit: CreditFault | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """What one file gives. ``net`` is the plain sum of all its amounts by currency, whatever their role."""
-
-    file: str
-    digest: str
-    layout: str
-    count: int
-    used: tuple[Row, ...]
-    ignored: tuple[Ignored, ...]
-    net: Mapping[str, int]
-    accounts: frozenset[str] = frozenset()
-    moments: tuple[int, int] | None = None
-    declared: Mapping[str, str] = field(default_factory=dict)
-    has_reference: bool = False
 
 
 class _Reading:
@@ -225,7 +190,7 @@ def _assemble(
             tuple(dict.fromkeys(cells[place] for cells in owns if cells[place])),
             targets[place], money, moments[place], tuple(table.rows[place]), wrong.get(place),
         ))  # fmt: skip
-    return _signed(reading, used)
+    return signed(used, layout.amount, reading.operation, file=table.file)
 
 
 def _roles(reading: _Reading, roles: Mapping[str, Role]) -> list[tuple[Role, str]]:
@@ -290,55 +255,3 @@ DEFAULT_STATUSES: Mapping[str, Standing] = (
     dict.fromkeys(["completed", "complete", "done", "succeeded", "success", "paid", "settled", "booked", "gebucht", "executed", "ok"], Standing.DONE)
     | dict.fromkeys(["failed", "denied", "canceled", "cancelled", "rejected", "voided", "declined", "expired", "error"], Standing.FAILED)
 )  # fmt: skip
-
-
-def _signed(reading: _Reading, used: list[Row]) -> list[Row]:
-    """Gives amounts the operation's sign; rows that move money back become reversals."""
-    amount = reading.layout.amount
-    direction = amount.outflow if reading.operation not in ("invoice",) or amount.outflow is None else 1
-    if amount.unsigned:
-        return [_absolute(row) for row in used]
-    if direction is None:
-        direction = _proven_direction(reading, used)
-    return [_directed(row, direction) for row in used]
-
-
-def _absolute(row: Row) -> Row:
-    sign = -1 if row.role is Role.REVERSAL else 1
-    return replace(row, money=Money.of_minor(sign * abs(row.money.minor), row.money.currency))
-
-
-def _directed(row: Row, direction: int) -> Row:
-    if row.role not in (Role.EXECUTION, Role.REVERSAL):
-        return row
-    minor = row.money.minor * direction
-    role = Role.REVERSAL if minor < 0 else row.role
-    # A reversal that the report shows with the execution's own sign still takes the money back.
-    minor = -abs(minor) if role is Role.REVERSAL else minor
-    return replace(row, role=role, money=Money.of_minor(minor, row.money.currency))
-
-
-def _proven_direction(reading: _Reading, used: Sequence[Row]) -> int:
-    """Which sign executions have, where nobody declared it: that of the first row under each reference, if all agree."""
-    first: dict[str, int] = {}
-    for row in used:
-        if row.role is Role.EXECUTION and row.money.minor:
-            name = row.reference or next(iter((*row.keys, *row.owns)), "") or f"#{row.line}"
-            first.setdefault(name, 1 if row.money.minor > 0 else -1)
-    signs = set(first.values())
-    if len(signs) > 1:
-        refuse(
-            f"{reading.table.file} has amounts of both signs and nothing tells which are the {reading.operation}s",
-            code="ambiguous_sign",
-            hint='declare it: [statement] sign = "negative" where money leaving is negative, or name the type column',
-            file=reading.table.file,
-        )
-    return signs.pop() if signs else 1
-
-
-def currency_of(text: str) -> str | None:
-    """The canonical code, None where there is no such currency."""
-    try:
-        return currency_code(text)
-    except MoneyError:
-        return None

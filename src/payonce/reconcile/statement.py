@@ -19,7 +19,8 @@ from payonce.reconcile.layout import Layout
 from payonce.reconcile.mapping import StatementTable, adjusted, form_of, layout_of
 from payonce.reconcile.model import Coverage, Entry
 from payonce.reconcile.netting import Netted, net, unite
-from payonce.reconcile.rows import Row, Rows, read_rows
+from payonce.reconcile.row import Row, Rows
+from payonce.reconcile.rows import read_rows
 from payonce.reconcile.table import Table, choose, read_table
 from payonce.reconcile.times import TimeFault, read_times
 
