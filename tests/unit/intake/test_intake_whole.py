@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -193,3 +195,16 @@ def test_a_total_that_no_ledger_holds_is_refused(tmp_path: Path) -> None:
     """Each amount fits; their sum does not."""
     with read_file(written(tmp_path, "".join(f"A{n},{5 * 10**16},USD,\n" for n in range(2)))) as intake:
         assert "total_too_large" in intake.problem_codes
+
+
+def test_text_inputs_load_no_heavy_library(tmp_path: Path) -> None:
+    """Whoever reads a CSV file does not wait for DuckDB, a workbook reader or a database client."""
+    written(tmp_path, "A1,1,USD,\n")
+    code = (
+        "import sys, pathlib; from payonce.intake import *; "
+        "made = InputSettings('in.csv', ItemColumns('ref', amount='amount', currency='currency')); "
+        "assert read(made, base_dir=pathlib.Path('.'), operation='refund').ok; "
+        "sys.exit(bool({'duckdb', 'python_calamine', 'psycopg', 'asyncio', 'aiohttp'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
