@@ -57,6 +57,13 @@ def is_alive(actor: Actor) -> bool | None:
     return started == actor.pid_start
 
 
+def is_elsewhere(actor: Actor) -> bool:
+    """Whether an actor is on another machine: another host name, and not this machine's boot."""
+    if not actor.host or actor.host == socket.gethostname():
+        return False
+    return not actor.boot or actor.boot.partition("/")[0] != _boot().partition("/")[0]
+
+
 def start_of(pid: int) -> str | None:
     """When a process started, as an opaque text that differs for a later process with its number; None if unknown.
 

@@ -69,8 +69,8 @@ def path_of(url: str) -> Path:
             code="no_ledger_folder",
             hint="make the folder, or check the path",
         )
-    # The parent is resolved, the file is not: a link in its place is seen as what it is at the first write.
-    return path.parent.resolve() / path.name
+    # SQLite follows links to the file itself and keeps its journal beside the target; so does everything here.
+    return path.resolve()
 
 
 def _shown(url: str) -> str:

@@ -48,6 +48,7 @@ def steer(desk: Desk, control: Control, *, stamp: Mapping[str, Any], others: boo
     Planned items of a cancelled batch are skipped by the caller, in the same transaction.
     """
     batch, command = desk.batch, control.command
+    again = batch.state is _B.CANCELLED
     _refuse_unless_allowed(desk, control)
     match command:
         case _C.START | _C.RESUME:
@@ -55,7 +56,8 @@ def steer(desk: Desk, control: Control, *, stamp: Mapping[str, Any], others: boo
         case _C.PAUSE | _C.CANCEL:
             batch.state = _B.PAUSED if command is _C.PAUSE else _B.CANCELLED
             batch.reason, batch.reason_code = control.reason, control.code or command.value
-            batch.ended_us = desk.log.now_us if command is _C.CANCEL else batch.ended_us
+            if command is _C.CANCEL and not again:
+                batch.ended_us = desk.log.now_us
         case _C.STOP:
             effects.stop(desk, StopBatch(control.code or "stopped", control.reason or "", control.hold), stamp)
             return

@@ -175,6 +175,7 @@ class Desk:
         for n, row in self._touched.items():
             if row.state not in _STAYS:
                 self.rows.pop(n, None)
+                self.opens.pop(n, None)
         self._begun, self._touched, self._opened, self._changed, self._closed = {}, {}, {}, {}, set()
         self._outputs, self._findings = [], []
 

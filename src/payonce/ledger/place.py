@@ -24,6 +24,7 @@ import orjson
 
 from payonce.core.errors import LedgerPlaceError
 from payonce.core.events import iso, leaf_hash
+from payonce.ledger.actors import is_elsewhere
 from payonce.ledger.merkle import Head
 from payonce.ledger.rows import WorkerRow
 
@@ -164,10 +165,11 @@ def refuse_copied(path: Path, home: str | None, *, ledger: str) -> bool:
 
 
 def refuse_claimed(path: Path, workers: Iterable[WorkerRow], *, now_us: int) -> None:
-    """Raises LedgerPlaceError ``ledger_claimed_elsewhere`` where a worker of another host still holds a lease."""
-    here = socket.gethostname()
+    """Raises LedgerPlaceError ``ledger_claimed_elsewhere`` where a worker of another machine still holds a lease.
+
+    Containers of one machine have names of their own, but they share its boot."""
     for worker in workers:
-        if worker.actor.host and worker.actor.host != here and worker.lease_until_us > now_us:
+        if worker.lease_until_us > now_us and is_elsewhere(worker.actor):
             raise LedgerPlaceError(
                 f"ledger {path} is in use by process {worker.actor.pid} on host {worker.actor.host}",
                 code="ledger_claimed_elsewhere",

@@ -13,7 +13,7 @@ import pytest
 from payonce.core.commands import Landed
 from payonce.core.errors import LedgerError, LedgerPlaceError, UsageError
 from payonce.core.model import SECOND_US, Actor
-from payonce.ledger.actors import wall_clock
+from payonce.ledger.actors import this_actor, wall_clock
 from payonce.ledger.connect import accept_place, connect
 from payonce.ledger.protocol import Ledger
 from tests.unit.ledger.ledgers import BATCH, OPS, begin, intent
@@ -220,3 +220,38 @@ def test_a_ledger_whose_head_was_cut_off_is_refused(url: str, tmp_path: Path) ->
     with pytest.raises(LedgerError) as error:
         connect(url, create=False)
     assert error.value.code == "ledger_corrupt"
+
+
+def test_a_transaction_that_fails_leaves_no_mark(url: str, tmp_path: Path) -> None:
+    """What was in hand when the disk failed is not what was durable."""
+    ledger = connect(url, create=True)
+    worker = begin(ledger, 3)
+    durable = ledger.info().events
+    (tmp_path / "payonce.db-wal").rename(tmp_path / "away")  # the guard refuses the commit
+    with pytest.raises(LedgerError):
+        ledger.write(worker, [intent(1)])
+    (tmp_path / "away").rename(tmp_path / "payonce.db-wal")
+    ledger.close()
+    assert orjson.loads((tmp_path / "payonce.db.head").read_bytes())["size"] == durable
+    connect(url, create=False).close()
+
+
+def test_a_ledger_behind_a_link_is_the_same_ledger(url: str, tmp_path: Path) -> None:
+    """The link is followed at once, so journal, marks and home are those of the file."""
+    used(url)
+    (tmp_path / "link.db").symlink_to(tmp_path / "payonce.db")
+    goes_on(f"sqlite:{tmp_path / 'link.db'}")
+    ledger = connect(url, create=False)
+    assert "note" not in types(ledger)
+    ledger.close()
+
+
+def test_containers_of_one_machine_share_a_ledger(url: str) -> None:
+    """Their names differ, the machine's boot is the same: no claim from elsewhere."""
+    ledger = connect(url, create=True)
+    begin(ledger, 3)
+    here = this_actor()
+    neighbour = Actor(host="container-2", pid=7, boot=here.boot.partition("/")[0] + "/1")
+    ledger.join(BATCH, actor=neighbour, lease_us=60 * SECOND_US)
+    ledger.close()
+    connect(url, create=False).close()
