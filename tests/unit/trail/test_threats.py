@@ -278,3 +278,24 @@ def test_a_batch_that_grew_is_explained(tmp_path: Path) -> None:
     assert found.ok and "added" in found.limits[0]
     books.tamper("UPDATE items SET state = 2 WHERE id = 'it-2'")
     assert {fault.code for fault in books.verify().faults} == {"unexplained"}
+
+
+def test_the_seal_is_computed_again_in_both_forms_and_for_any_text(tmp_path: Path) -> None:
+    """As files seal (numbers) and as Python does (texts), with ids that need escapes and items without an amount."""
+    from payonce.core.model import NewItem
+    from payonce.core.money import Money
+    from payonce.core.seal import item_line
+    from payonce.ledger.rows import dump
+    from payonce.trail.seals import _lines
+
+    def row(item: NewItem) -> tuple[str, str, int | None, str | None, str]:
+        money = item.money
+        return item.id, item.target or item.id, money and money.minor, money and money.currency, dump(item.fields)
+
+    usd = Money("1.50", "USD")
+    plain = [NewItem("a", usd, target="t"), NewItem("Zoë", usd, fields={"n": 1, "b": "x\ny"})]
+    odd = [*plain, NewItem('q"\\', usd), NewItem("c\x07", usd), NewItem("none", None)]
+    for items in (plain, odd):
+        lines = _lines([row(item) for item in items], quote='"')
+        assert lines == b"".join(map(item_line, items))
+        assert _lines([row(item) for item in items], quote="") == lines.replace(b':"150",', b":150,")
