@@ -18,10 +18,10 @@ from payonce.reconcile.model import LedgerLine, Reconciliation
 from payonce.reconcile.statement import Statement, Wanted, layouts_for, of_left
 from payonce.service.reconciling_compare import compare_lines
 from payonce.service.reconciling_findings import lives
-from payonce.service.reconciling_ledger import ledger_lines, lines_of
+from payonce.service.reconciling_ledger import lines_of, pages_of
 
-# From so many items on it is cheaper to page through all of them than to ask for each.
-_ONE_BY_ONE: Final = 5000
+# Asking for one item costs about as much as paging over so many.
+_A_SEEK: Final = 20
 
 
 def compare_large(
@@ -55,8 +55,7 @@ def _is_large(path: Path) -> bool:
 
 
 def _lines(ledger: Ledger, batch: Batch, numbers: Sequence[int]) -> list[LedgerLine]:
-    if len(numbers) > _ONE_BY_ONE:
-        wanted = set(numbers)
-        return [line for line in ledger_lines(ledger, batch) if line.n in wanted]
-    pages = (ledger.items(batch.spec.id, after_n=number - 1, limit=1).items for number in numbers)
-    return lines_of(ledger, batch, [item for page in pages for item in page])
+    if len(numbers) * _A_SEEK > batch.items:
+        return [line for page in pages_of(ledger, batch, set(numbers)) for line in lines_of(ledger, batch, page)]
+    found = (ledger.items(batch.spec.id, after_n=number - 1, limit=1).items for number in numbers)
+    return lines_of(ledger, batch, [item for page in found for item in page])

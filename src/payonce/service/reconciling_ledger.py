@@ -6,7 +6,7 @@ reading a million histories to compare amounts would be waste.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Any, Final
 
@@ -26,8 +26,8 @@ _PAGE: Final = 1000
 _OPEN: Final = (ItemState.PENDING, ItemState.UNKNOWN)
 # Where nobody declared how long an unanswered call may go on, absence proves something only after this long.
 _LONGEST_EXECUTION_US: Final = 3_600_000_000
-# Above this many lines one pass over the batch's trail is cheaper than a history each.
-_ONE_BY_ONE: Final = 200
+# A history of its own costs about as much as so many events in one pass over the trail.
+_A_HISTORY: Final = 20
 
 
 def ledger_lines(ledger: Ledger, batch: Batch) -> list[LedgerLine]:
@@ -42,6 +42,14 @@ def lines_of(ledger: Ledger, batch: Batch, page: Sequence[Item]) -> list[LedgerL
     open_ns = [item.n for item in page if item.state in _OPEN]
     intents = {intent.item.n: intent for intent in ledger.open_intents(batch.spec.id, open_ns)} if open_ns else {}
     return [_line(item, intents.get(item.n), longest) for item in page]
+
+
+def pages_of(ledger: Ledger, batch: Batch, numbers: Set[int]) -> Iterator[list[Item]]:
+    """Some items of a batch by number, page by page, none of the others kept."""
+    for page in _pages(ledger, batch.spec.id):
+        found = [item for item in page if item.n in numbers]
+        if found:
+            yield found
 
 
 def _pages(ledger: Ledger, batch: str) -> Iterator[Sequence[Item]]:
@@ -105,7 +113,7 @@ def with_times(ledger: Ledger, batch: str, lines: Sequence[LedgerLine], places: 
 
 
 def _histories(ledger: Ledger, batch: str, items: Sequence[str]) -> Iterator[dict[str, Any]]:
-    if len(items) <= _ONE_BY_ONE:
+    if len(items) * _A_HISTORY <= ledger.info().events:
         for item in items:
             yield from _events(ledger, batch, item)
     else:

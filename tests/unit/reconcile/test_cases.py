@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.reconcile.kit import case, ledger_of
 
 from payonce.core.events import from_iso
 from payonce.reconcile.errors import StatementError
 from payonce.reconcile.match import reconcile
 from payonce.reconcile.model import Coverage, Kind, Proof
+from tests.unit.reconcile.kit import case, ledger_of
 
 REF = {"reference": "ref", "amount": "amount", "currency": "currency"}
 DKB = {"reference": "Kundenreferenz", "amount": "Betrag (€)", "currency": {"value": "EUR"}, "time": "Buchungsdatum"}

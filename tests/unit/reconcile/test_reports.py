@@ -6,10 +6,10 @@ import json
 import zipfile
 
 import pytest
-from tests.unit.reconcile.kit import read, written
 
 from payonce.core.errors import ConfigError
 from payonce.reconcile.errors import StatementError
+from tests.unit.reconcile.kit import read, written
 
 ADYEN = """Company Account,Merchant Account,Psp Reference,Merchant Reference,Payment Method,Creation Date,TimeZone,Type,Modification Reference,Gross Currency,Gross Debit (GC),Gross Credit (GC),Exchange Rate,Net Currency,Net Debit (NC),Net Credit (NC),Commission (NC),Markup (NC),Scheme Fees (NC),Interchange (NC),Payment Method Variant,Modification Merchant Reference,Batch Number
 Acme,AcmeEU,PSP1,order-1,visa,2025-09-04 10:00:00,CEST,Settled,MOD0,EUR,,25.00,1,EUR,,24.50,,,0.10,0.40,visa,,7
