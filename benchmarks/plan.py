@@ -86,13 +86,13 @@ def payonce_reads(path: Path, step: str) -> int:
         if step == "items":
             return sum(1 for _ in intake.items())
         if step == "seal":
-            from payonce.core.model import Actor, BatchSpec
+            from payonce.core.model import Actor, BatchSpec, PlainItems
             from payonce.ledger.connect import connect
 
             with tempfile.TemporaryDirectory(dir=path.parent) as folder:
                 ledger = connect(f"sqlite:{folder}/ledger.db", create=True, marks=Path(folder))
                 spec = BatchSpec(id="bench", operation="refund", provider="simulator", targets=True)
-                ledger.seal(spec, intake.items(), seal=intake.seal, actor=Actor())
+                ledger.seal(spec, PlainItems(intake.rows()), seal=intake.seal, actor=Actor())
                 ledger.close()
         return intake.counts.items
 

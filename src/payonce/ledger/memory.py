@@ -20,6 +20,7 @@ from payonce.ledger.actors import wall_clock
 from payonce.ledger.audit import check_batch, check_trail
 from payonce.ledger.log import Log
 from payonce.ledger.merkle import Head
+from payonce.ledger.newcomers import Block
 from payonce.ledger.protocol import LedgerInfo, Output
 from payonce.ledger.rows import (
     UNKNOWN,
@@ -122,14 +123,14 @@ class MemoryTables:
             self._put(table, number, {})
         return number
 
-    def add_items(self, number: int, rows: Iterable[ItemRow]) -> None:
+    def add_items(self, number: int, blocks: Iterable[Block]) -> None:
         """See ledger.tables."""
         ids = {row.id for row in self._items[number].values()}
-        for row in rows:
+        for row in (row for block in blocks for row in block.rows()):
             if row.id in ids:
                 raise duplicate_item(row.id)
             ids.add(row.id)
-            self._put(self._items[number], row.n, copy(row))
+            self._put(self._items[number], row.n, row)
 
     def save_batch(self, row: BatchRow) -> None:
         """See ledger.tables."""

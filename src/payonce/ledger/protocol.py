@@ -25,6 +25,7 @@ from payonce.core.model import (
     Item,
     NewItem,
     OpenIntent,
+    PlainItems,
     Status,
     Worker,
 )
@@ -83,7 +84,7 @@ class Ledger(OverlapReads, Protocol):
     def seal(
         self,
         spec: BatchSpec,
-        items: Iterable[NewItem],
+        items: Iterable[NewItem] | PlainItems,
         *,
         seal: str,
         actor: Actor,

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from payonce.core.events import plain
-from payonce.core.model import Actor, Batch, BatchSpec, Item, NewItem, OpenIntent, Request, Worker
+from payonce.core.model import Actor, Batch, BatchSpec, Item, OpenIntent, Request, Worker
 from payonce.core.money import Money
 from payonce.core.states import BatchState, ItemState, Settlement
 
@@ -183,14 +183,6 @@ def load(text: str) -> Any:
 def money(minor: int | None, currency: str | None) -> Money | None:
     """Money of two columns, None where there is none."""
     return None if minor is None or currency is None else Money.of_minor(minor, currency)
-
-
-def new_row(n: int, item: NewItem) -> ItemRow:
-    """The row of an item about to be sealed as number ``n``."""
-    target = item.id if item.target is None else item.target
-    if item.money is None:
-        return ItemRow(n, item.id, target, None, None, dump(item.fields))
-    return ItemRow(n, item.id, target, item.money.minor, item.money.currency, dump(item.fields))
 
 
 def as_item(row: ItemRow) -> Item:

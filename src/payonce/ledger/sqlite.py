@@ -13,7 +13,7 @@ from pathlib import Path
 
 from payonce.core.errors import LedgerError
 from payonce.core.events import leaf_hash
-from payonce.core.model import Actor, Batch, BatchSpec, NewItem
+from payonce.core.model import Actor, Batch, BatchSpec, NewItem, PlainItems
 from payonce.core.overlap import Clearance
 from payonce.ledger.actors import is_alive as process_is_alive
 from payonce.ledger.actors import this_actor, wall_clock
@@ -75,7 +75,7 @@ class SqliteLedger(StoreLedger):
     def seal(
         self,
         spec: BatchSpec,
-        items: Iterable[NewItem],
+        items: Iterable[NewItem] | PlainItems,
         *,
         seal: str,
         actor: Actor,

@@ -60,19 +60,6 @@ def item_columns(row: ItemRow, base: int) -> tuple[Any, ...]:
     )
 
 
-def new_item_columns(row: ItemRow, base: int) -> tuple[Any, ...]:
-    """The parameters of ``add_item``: a target that is the id itself, and no fields at all, cost nothing."""
-    return (
-        base | row.n,
-        row.id,
-        None if row.target == row.id else row.target,
-        row.minor,
-        row.currency,
-        None if row.fields == "{}" else row.fields,
-        row.updated_us,
-    )
-
-
 def to_open(row: Sequence[Any]) -> OpenRow:
     """An open intent from the columns of ``opens``."""
     return OpenRow(*row)

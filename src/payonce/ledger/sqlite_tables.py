@@ -11,10 +11,10 @@ from typing import Any
 
 import orjson
 
-from payonce.core.errors import UsageError
 from payonce.core.model import OpenIntent
 from payonce.ledger.log import Log
 from payonce.ledger.merkle import Head, pack
+from payonce.ledger.newcomers import Block
 from payonce.ledger.queries import queries
 from payonce.ledger.rows import (
     BatchRow,
@@ -24,6 +24,7 @@ from payonce.ledger.rows import (
     Tallies,
     WorkerRow,
 )
+from payonce.ledger.sqlite_bulk import add_items
 from payonce.ledger.sqlite_overlap import read_extents
 from payonce.ledger.sqlite_reads import read_open_intents
 from payonce.ledger.sqlite_rows import (
@@ -33,7 +34,6 @@ from payonce.ledger.sqlite_rows import (
     change_columns,
     item_columns,
     new_batch_columns,
-    new_item_columns,
     open_columns,
     place,
     request_columns,
@@ -134,23 +134,9 @@ class SqliteTables:
         assert number is not None
         return number
 
-    def add_items(self, number: int, rows: Iterable[ItemRow]) -> None:
+    def add_items(self, number: int, blocks: Iterable[Block]) -> None:
         """See ledger.tables."""
-        base = place(number)
-        last = ""
-
-        def columns() -> Iterable[tuple[Any, ...]]:
-            nonlocal last
-            for row in rows:
-                last = row.id
-                yield new_item_columns(row, base)
-
-        try:
-            self._db.executemany(self._sql["add_item"], columns())
-        except sqlite3.IntegrityError as error:
-            raise UsageError(
-                f"item {last!r} is in the batch twice", code="duplicate_item", hint="ids are unique in a batch"
-            ) from error
+        add_items(self._db, number, blocks)
 
     def save_batch(self, row: BatchRow) -> None:
         """See ledger.tables."""

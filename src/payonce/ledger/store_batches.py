@@ -8,19 +8,19 @@ from dataclasses import fields as dataclass_fields
 from typing import Any, Final
 
 from payonce.core.commands import BatchCommand, Control
-from payonce.core.errors import SealedError, UsageError
-from payonce.core.model import Actor, Batch, BatchSpec, NewItem, Worker
-from payonce.core.money import MAX_MINOR, format_minor
+from payonce.core.errors import SealedError
+from payonce.core.model import Actor, Batch, BatchSpec, NewItem, PlainItems, Worker
+from payonce.core.money import format_minor
 from payonce.core.overlap import Clearance
 from payonce.core.seal import item_line
-from payonce.core.states import BatchState, ItemState
+from payonce.core.states import BatchState
 from payonce.ledger import controls, effects
 from payonce.ledger.desk import Desk
 from payonce.ledger.log import Log
+from payonce.ledger.newcomers import counted
 from payonce.ledger.rate import claim_slots
 from payonce.ledger.rows import (
     BatchRow,
-    ItemRow,
     Tallies,
     WorkerRow,
     actor_fields,
@@ -28,7 +28,6 @@ from payonce.ledger.rows import (
     as_worker,
     dump,
     load,
-    new_row,
     signature,
 )
 from payonce.ledger.store_overlaps import OverlapVerbs
@@ -42,7 +41,7 @@ class BatchVerbs(OverlapVerbs):
     def seal(
         self,
         spec: BatchSpec,
-        items: Iterable[NewItem],
+        items: Iterable[NewItem] | PlainItems,
         *,
         seal: str,
         actor: Actor,
@@ -59,7 +58,7 @@ class BatchVerbs(OverlapVerbs):
             row = self._add_batch(log, spec)
             row.seal = seal
             totals: Tallies = {}
-            self._tables.add_items(row.number, _counted(items, row=row, totals=totals, now_us=log.now_us))
+            self._tables.add_items(row.number, counted(items, row=row, totals=totals, now_us=log.now_us))
             self._tables.save_tallies(row.number, totals)
             self._tables.save_batch(row)
             log.emit(_sealed_event(spec, row, totals, actor), batch=row.number)
@@ -100,7 +99,8 @@ class BatchVerbs(OverlapVerbs):
             _refuse_other(row, spec)
             chain, before = _Chain(row.seal), row.items
             totals: Tallies = {}
-            added = _counted(chain.pass_on(items), row=row, totals=totals, now_us=log.now_us)
+            digested = chain.pass_on(items) if seal is None else items
+            added = counted(digested, row=row, totals=totals, now_us=log.now_us)
             self._tables.add_items(row.number, added)
             row.seal = seal if seal is not None else chain.hexdigest()
             row.spec = _spec_text(spec)
@@ -182,28 +182,6 @@ class BatchVerbs(OverlapVerbs):
             self._present(worker.fence, batch=desk.batch)
             rate = desk.limits.get("rate_per_ks")
             return claim_slots(desk.batch, rate_per_ks=rate, count=count, now_us=log.now_us)
-
-
-def _counted(items: Iterable[NewItem], *, row: BatchRow, totals: Tallies, now_us: int) -> Iterator[ItemRow]:
-    """The rows of new items, numbered from 1; counts and sums them on the way through."""
-    for n, item in enumerate(items, start=row.items + 1):
-        new = new_row(n, item)
-        new.updated_us = now_us
-        if not row.targets and new.target != new.id:
-            raise UsageError(
-                f"item {item.id!r} has a target of its own, but the batch is sealed without targets",
-                code="unexpected_target",
-                hint="seal it with targets",
-            )
-        tally = totals.setdefault((ItemState.PLANNED, new.currency or ""), [0, 0])
-        tally[0] += 1
-        tally[1] += new.minor or 0
-        if tally[1] > MAX_MINOR:
-            raise UsageError(
-                f"the batch's {new.currency} total is too large", code="total_too_large", hint="split the batch"
-            )
-        row.items = n
-        yield new
 
 
 def _sealed_event(spec: BatchSpec, row: BatchRow, totals: Tallies, actor: Actor) -> dict[str, Any]:

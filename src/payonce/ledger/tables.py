@@ -13,6 +13,7 @@ from payonce.core.model import Event, Finding, Item, OpenIntent
 from payonce.core.states import ItemState
 from payonce.ledger.log import Log
 from payonce.ledger.merkle import Head
+from payonce.ledger.newcomers import Block
 from payonce.ledger.overlap_port import OverlapReads
 from payonce.ledger.protocol import LedgerInfo, Output
 from payonce.ledger.rows import BatchRow, ItemRow, OpenRow, Saved, Tallies, WorkerRow
@@ -57,7 +58,7 @@ class Tables(Protocol):
         """Stores a new batch; returns its number."""
         ...
 
-    def add_items(self, number: int, rows: Iterable[ItemRow]) -> None:
+    def add_items(self, number: int, blocks: Iterable[Block]) -> None:
         """Stores new items, streaming. Raises UsageError ``duplicate_item`` where an id comes twice."""
         ...
 

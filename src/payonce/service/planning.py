@@ -15,7 +15,7 @@ from typing import Final
 
 from payonce.core.commands import BatchCommand, Control
 from payonce.core.errors import SealedError
-from payonce.core.model import Batch, BatchSpec
+from payonce.core.model import Batch, BatchSpec, PlainItems
 from payonce.intake import InputSettings, Intake
 from payonce.ledger.actors import this_actor
 from payonce.ledger.protocol import Ledger
@@ -107,7 +107,7 @@ class Prepared:
             ledger.amend(spec, self.adding.items(), seal=intake.seal, actor=actor, clearance=clearance)
             self.report = replace(self.report, sealed=True)
             return self.report
-        ledger.seal(spec, intake.items(), seal=intake.seal, actor=actor, clearance=clearance)
+        ledger.seal(spec, PlainItems(intake.rows()), seal=intake.seal, actor=actor, clearance=clearance)
         control = Control(BatchCommand.CONFIGURE, limits=limits_data(self.file.limits))
         ledger.control(spec.id, control, actor=actor)
         self.report = replace(self.report, sealed=True, new=True)

@@ -46,9 +46,9 @@ SELECT state, currency, items, minor FROM tallies WHERE batch = ?;
 INSERT INTO tallies (batch, state, currency, items, minor) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET items = excluded.items, minor = excluded.minor;
 
--- add_item --
--- A new item, planned.
-INSERT INTO items (place, id, target, minor, currency, fields, state, updated_us) VALUES (?, ?, ?, ?, ?, ?, 0, ?);
+-- add_items --
+-- A new item, planned. For several, its group of values is repeated: they share ?1, the time.
+INSERT INTO items (updated_us, place, id, target, minor, currency, fields, state) VALUES (?1, ?, ?, ?, ?, ?, ?, 0);
 
 -- rows --
 -- Some items of a batch by number: ?1 is the batch's place, ?2 a JSON list of numbers.

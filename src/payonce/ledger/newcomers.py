@@ -1,0 +1,86 @@
+"""Items on their way into a ledger: as plain columns, counted and summed as they pass.
+
+A batch of millions is sealed in one pass, so nothing here is done item by item that can be done for a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from payonce.core.errors import UsageError
+from payonce.core.model import NewItem, PlainItem, PlainItems
+from payonce.core.money import MAX_MINOR
+from payonce.core.states import ItemState
+from payonce.ledger.rows import BatchRow, ItemRow, Tallies, dump
+
+_AT_ONCE: Final = 5000
+
+
+class Block(NamedTuple):
+    """Some new items of a batch, numbered on from ``first_n``, all planned now."""
+
+    first_n: int
+    items: Sequence[PlainItem]
+    now_us: int
+
+    def rows(self) -> Iterator[ItemRow]:
+        """The same as rows."""
+        for n, (item, target, minor, currency, fields) in enumerate(self.items, start=self.first_n):
+            yield ItemRow(n, item, target, minor, currency, fields, updated_us=self.now_us)
+
+
+def counted(items: Iterable[NewItem] | PlainItems, *, row: BatchRow, totals: Tallies, now_us: int) -> Iterator[Block]:
+    """The new items of a batch in blocks, numbered behind those it has; ``row`` and ``totals`` are kept up with them.
+
+    Raises UsageError where an item has a target of its own in a batch without targets, or a total is too large.
+    """
+    blocks = items.blocks if isinstance(items, PlainItems) else _plain_blocks(items)
+    for block in blocks:
+        if not row.targets:
+            _refuse_targets(block)
+        _add_up(block, totals)
+        first_n = row.items + 1
+        row.items += len(block)
+        yield Block(first_n, block, now_us)
+
+
+def _plain_blocks(items: Iterable[NewItem]) -> Iterator[list[PlainItem]]:
+    rest = iter(items)
+    while block := [_plain(item) for item in islice(rest, _AT_ONCE)]:
+        yield block
+
+
+def _plain(item: NewItem) -> PlainItem:
+    target = item.id if item.target is None else item.target
+    money = item.money
+    if money is None:
+        return item.id, target, None, None, dump(item.fields)
+    return item.id, target, money.minor, money.currency, dump(item.fields)
+
+
+def _refuse_targets(block: Sequence[PlainItem]) -> None:
+    for item, target, *_ in block:
+        if item != target:
+            raise UsageError(
+                f"item {item!r} has a target of its own, but the batch is sealed without targets",
+                code="unexpected_target",
+                hint="seal it with targets",
+            )
+
+
+def _add_up(block: Sequence[PlainItem], totals: Tallies) -> None:
+    currencies = [currency for _, _, _, currency, _ in block]
+    for currency in set(currencies):
+        count = currencies.count(currency)
+        tally = totals.setdefault((ItemState.PLANNED, currency or ""), [0, 0])
+        tally[0] += count
+        if count == len(block):
+            tally[1] += sum([minor or 0 for _, _, minor, _, _ in block])
+        else:
+            tally[1] += sum([minor or 0 for _, _, minor, code, _ in block if code == currency])
+        if tally[1] > MAX_MINOR:
+            raise UsageError(
+                f"the batch's {currency} total is too large", code="total_too_large", hint="split the batch"
+            )
