@@ -122,6 +122,9 @@ def test_the_mode_and_account_are_bound(tmp_path: Path) -> None:
         assert run(tmp_path)[0] == 0
         calls = provider.stats()["calls"]
         (tmp_path / "batch.toml").write_text((tmp_path / "batch.toml").read_text().replace("stripe-runs", "second"))
+        allowed = [*PAYONCE, "plan", "batch.toml", "--allow-overlap", "--reason", "the same charges, on purpose"]
+        environ = os.environ | {"STRIPE_API_KEY": KEY, "NO_PROXY": "127.0.0.1"}
+        subprocess.run(allowed, check=True, capture_output=True, cwd=tmp_path, env=environ, timeout=60)
         kill_at(tmp_path, provider, calls + 10)
         environ = os.environ | {"STRIPE_API_KEY": "sk_live_marked_runs_key", "NO_PROXY": "127.0.0.1"}
         before = provider.stats()["calls"]
