@@ -246,8 +246,11 @@ class SqliteTables:
         self._db.execute(f"PRAGMA secure_delete = {'ON' if on else 'OFF'}").fetchall()
 
     def checkpoint(self) -> None:
-        """Folds the journal into the file, as far as readers allow."""
+        """Folds the journal into the file, as far as readers allow within a few seconds."""
+        patience = self._db.execute("PRAGMA busy_timeout").fetchone()[0]
+        self._db.execute("PRAGMA busy_timeout = 2000")
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self._db.execute(f"PRAGMA busy_timeout = {patience:d}")
 
     def _one(self, name: str, *parameters: Any) -> Any:
         return self._db.execute(self._sql[name], parameters).fetchone()

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.providers.httpkit import REFUND, TOKEN, Bench, answer, item, outcome, with_call
 
 from payonce.core.errors import ConfigError
 from payonce.core.money import Money
@@ -17,6 +16,7 @@ from payonce.core.states import Settlement
 from payonce.providers import answers_values as values
 from payonce.providers.answers_paths import Path, PathError, is_true
 from payonce.providers.transport import Answer, Fault
+from tests.unit.providers.httpkit import REFUND, TOKEN, Bench, answer, item, outcome, with_call
 
 OK = '{"id":"re_1","amount":1250,"currency":"usd"}'
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.providers.httpkit import REFUND, TOKEN, USUAL, Bench, answer, item
 
 from payonce.core.errors import ConfigError
 from payonce.core.money import Money
 from payonce.providers import registry
 from payonce.providers.protocol import Preflight
 from payonce.providers.transport import Answer, Fault
+from tests.unit.providers.httpkit import REFUND, TOKEN, USUAL, Bench, answer, item
 
 TABLE: dict[str, Any] = {
     **REFUND,

@@ -6,11 +6,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.unit.providers.httpkit import REFUND, Bench, answer
 
 from payonce.core.errors import ConfigError
 from payonce.providers.protocol import Identity
 from payonce.providers.transport import Answer, Fault
+from tests.unit.providers.httpkit import REFUND, Bench, answer
 
 READ = {"path": "/v1/account", "account": "id", "mode": "livemode"}
 PLAIN = {name: value for name, value in REFUND.items() if name != "account"}

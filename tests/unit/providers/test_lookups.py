@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from tests.unit.providers.httpkit import LOOKUP, REFUND, TOKEN, Bench, answer, item
 
 from payonce.core.money import Money
 from payonce.core.outcome import Execution, Found, LookupFailed
 from payonce.core.states import Settlement
 from payonce.providers.transport import Answer, Fault
+from tests.unit.providers.httpkit import LOOKUP, REFUND, TOKEN, Bench, answer, item
 
 ENTRY: dict[str, Any] = {"id": "re_1", "amount": 1250, "currency": "usd", "created": 1796038358, "status": "succeeded"}
 

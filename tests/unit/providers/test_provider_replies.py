@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.providers.httpkit import REFUND, Bench, answer, item, with_call
 
 from payonce.core.money import Money
 from payonce.core.outcome import AlreadyDone, Executed, NotExecuted, Outcome, Refused, Stop, Unresolved
+from tests.unit.providers.httpkit import REFUND, Bench, answer, item, with_call
 
 CASES = Path(__file__).parents[2] / "data" / "cases" / "provider_replies.jsonl"
 REPLIES = {case["id"]: case for case in map(json.loads, CASES.read_text(encoding="utf-8").splitlines())}

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.unit.providers.httpkit import KEY, item
 
 from payonce.core.errors import ConfigError
 from payonce.core.money import Money
@@ -28,6 +27,7 @@ from payonce.core.outcome import (
 )
 from payonce.providers.python import PythonProvider
 from payonce.providers.python_operation import Call, operation
+from tests.unit.providers.httpkit import KEY, item
 
 
 class Declined(Exception):

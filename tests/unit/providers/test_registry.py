@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.providers.httpkit import ENVIRON, KEY, REFUND
 
 from payonce.core.errors import ConfigError
 from payonce.core.model import Item
@@ -26,6 +25,7 @@ from payonce.providers.simulator.server import start
 from payonce.providers.transport import TransportSettings
 from payonce.providers.transport_aiohttp import AiohttpTransport
 from payonce.providers.transport_direct import DirectTransport
+from tests.unit.providers.httpkit import ENVIRON, KEY, REFUND
 
 
 def build(kind: str, table: dict[str, Any], **wanted: Any) -> Provider:

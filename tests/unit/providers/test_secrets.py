@@ -10,10 +10,10 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.providers.httpkit import KEY, REFUND, TOKEN, Bench, answer, item
 
 from payonce.core.errors import ConfigError
 from payonce.providers.secrets import Redactor, Vault, is_secret_header
+from tests.unit.providers.httpkit import KEY, REFUND, TOKEN, Bench, answer, item
 
 SECRETS = {
     "API_TOKEN": TOKEN,

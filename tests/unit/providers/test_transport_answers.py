@@ -7,11 +7,11 @@ import ssl
 from pathlib import Path
 
 import pytest
-from tests.unit.providers.rawserver import OK_BODY, Peer, RawServer, answer, polite
-from tests.unit.providers.transportkit import CALL, Kit
 
 from payonce.core.model import Request
 from payonce.providers.transport import Answer, Fault
+from tests.unit.providers.rawserver import OK_BODY, Peer, RawServer, answer, polite
+from tests.unit.providers.transportkit import CALL, Kit
 
 TLS = Path(__file__).parent / "tls"
 FORMS = {

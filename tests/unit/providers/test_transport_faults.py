@@ -7,11 +7,11 @@ import gzip
 import time
 
 import pytest
-from tests.unit.providers.rawserver import OK_BODY, Behaviour, Peer, RawServer, answer, free_port
-from tests.unit.providers.transportkit import CALL, Kit
 
 from payonce.core.model import Request
 from payonce.providers.transport import GATE_CLOSED, Answer, Fault
+from tests.unit.providers.rawserver import OK_BODY, Behaviour, Peer, RawServer, answer, free_port
+from tests.unit.providers.transportkit import CALL, Kit
 
 METHODS = ["POST", "PUT", "PATCH", "DELETE", "GET"]
 

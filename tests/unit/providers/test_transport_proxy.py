@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.unit.providers.rawserver import Peer, RawServer, answer, free_port, polite
-from tests.unit.providers.transportkit import CALL
-
 from payonce.providers.transport import Answer, Fault, TransportSettings
 from payonce.providers.transport_aiohttp import AiohttpTransport
+from tests.unit.providers.rawserver import Peer, RawServer, answer, free_port, polite
+from tests.unit.providers.transportkit import CALL
 
 
 async def through(proxy: str, url: str) -> Answer | Fault:

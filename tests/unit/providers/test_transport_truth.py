@@ -6,11 +6,11 @@ import asyncio
 import random
 
 import pytest
-from tests.unit.providers.rawserver import Peer, RawServer, answer
-from tests.unit.providers.transportkit import Kit
 
 from payonce.core.model import Request
 from payonce.providers.transport import Answer, Fault
+from tests.unit.providers.rawserver import Peer, RawServer, answer
+from tests.unit.providers.transportkit import Kit
 
 CALLS = 240
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.unit.simulator.simfar import Far, answered, code_of
 
 from payonce.providers.simulator import Call
+from tests.unit.simulator.simfar import Far, answered, code_of
 
 
 def test_a_charge_gives_back_no_more_than_it_took() -> None:

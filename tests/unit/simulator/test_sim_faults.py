@@ -6,9 +6,9 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 import pytest
-from tests.unit.simulator.simfar import T0, Far, answered, code_of
 
 from payonce.providers.simulator import Abort, Answer, Close, ConfigError, Silence, parse
+from tests.unit.simulator.simfar import T0, Far, answered, code_of
 
 
 @pytest.mark.parametrize(

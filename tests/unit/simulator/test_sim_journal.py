@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.unit.simulator.simfar import T0
 
 from payonce.providers.simulator import Answer, Call, JournalError, World, open_world, parse
+from tests.unit.simulator.simfar import T0
 
 
 class Process:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.simulator.simfar import Far, answered, code_of, waited
 
 from payonce.providers.simulator import Abort, Answer, Close, Silence, Wait
+from tests.unit.simulator.simfar import Far, answered, code_of, waited
 
 
 def test_a_repeated_key_replays_the_same_bytes_and_executes_once() -> None:
