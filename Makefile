@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 # Every target is a command, not a file.
-.PHONY: setup torture bench contract bench-reconcile bench-trail demo test check lint types imports unit contract bench-trail clean help
+.PHONY: setup torture bench bench-plan contract bench-reconcile bench-trail demo test check lint types imports unit contract bench-trail clean help
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,6 +52,10 @@ contract: $(STAMP) ## each adapter's requests against the providers' OpenAPI fil
 bench-reconcile: $(STAMP)  ## a million items against a million rows, then ten million of each
 	$(BIN)/python benchmarks/reconcile.py --items 1000000
 	$(BIN)/python benchmarks/reconcile.py --items 10000000
+
+bench-plan: $(STAMP)  ## read, check and seal a million rows, then ten million, beside DuckDB's own time for the file
+	$(BIN)/python benchmarks/plan.py --rows 1000000 --rounds 1
+	$(BIN)/python benchmarks/plan.py --rows 10000000 --rounds 1
 
 bench-trail: $(STAMP) ## verify a million events, prove one item among ten million
 	$(BIN)/python benchmarks/trail.py
