@@ -126,5 +126,5 @@ def _as_item(n: int, item: NewItem, money: Money | None) -> Item:
 def _finding(file: str, item: NewItem, result: Preflight, together: int) -> Problem:
     what = result.message or "does not fit"
     if together > 1:
-        what = f"together with {together - 1} other items on {item.target or item.id}: {what}"
+        what = f"all {together} items on {item.target or item.id} together: {what}"
     return Problem(file, item.line, None, item.id, result.code or "check_failed", f"{item.id}: {what}")
