@@ -45,6 +45,7 @@ def build(folder: Path, items: int) -> None:
         "printf('re_%016x', i), i % 9000 + 100, 'USD', 0, 1796041316000000 from n",
         (batch.number, items),
     )
+    base.execute("update batches set items = ?", (items,))
     base.commit()
     base.close()
     with (folder / "statement.csv").open("w") as file:
