@@ -15,7 +15,7 @@ from payonce.ledger.rows import BatchRow, Tallies
 from payonce.ledger.sqlite_errors import faults
 from payonce.ledger.sqlite_open import open_reader
 from payonce.ledger.sqlite_rows import place, to_batch, to_head, to_tallies
-from payonce.ledger.trail_port import FactRow, Filed, KeptPayload, SealedRow
+from payonce.ledger.trail_port import PLACE_MASK, FactRow, Filed, KeptPayload, PlainRow, SealedRow
 
 _AT_ONCE: Final = 4096
 # Before this schema there were neither marks nor payloads.
@@ -67,6 +67,14 @@ class SqliteTrail:
         sql = self._sql["filed"] if self._has_marks else self._sql["filed"].replace("mark", "NULL")
         return self._stream_sql(sql, first, last)
 
+    def chunk(self, first: int, last: int) -> list[tuple[int | None, bytes]]:
+        """See ledger.trail_port."""
+        return self._all("chunk", first, last)
+
+    def chunk_of(self, first: int, last: int, *, low: int, high: int) -> list[tuple[int, int | None, bytes]]:
+        """See ledger.trail_port."""
+        return self._all("chunk_of", first, last, low, high)
+
     def about(self, number: int, n: int) -> list[tuple[int, bytes]]:
         """See ledger.trail_port."""
         return self._all("of_item", place(number, n))
@@ -92,6 +100,14 @@ class SqliteTrail:
         """See ledger.trail_port. The codes of states and settlements are their places."""
         return self._stream("facts", place(number))
 
+    def plain(self, number: int, *, first: int, last: int) -> Iterator[PlainRow]:
+        """See ledger.trail_port."""
+        return self._stream("plain", place(number), first, last)
+
+    def others(self, number: int, *, first: int, last: int) -> Iterator[FactRow]:
+        """See ledger.trail_port."""
+        return self._stream("others", place(number), first, last)
+
     def sealed(self, number: int) -> Iterator[SealedRow]:
         """See ledger.trail_port."""
         return self._stream("sealed", place(number))
@@ -100,9 +116,9 @@ class SqliteTrail:
         """See ledger.trail_port."""
         return {n: (minor, currency) for n, minor, currency in self._all("holds", place(number))}
 
-    def outputs(self, number: int) -> Iterator[tuple[int, bytes]]:
+    def outputs(self, number: int, *, first: int = 1, last: int = PLACE_MASK) -> Iterator[tuple[int, bytes]]:
         """See ledger.trail_port."""
-        return self._stream("outputs", place(number))
+        return self._stream("outputs", place(number), first, last)
 
     def findings(self, number: int) -> list[tuple[str | None, str]]:
         """See ledger.trail_port."""

@@ -37,6 +37,9 @@ FactRow = tuple[
     str | None,
     str | None,
 ]
+# n, id, settlement, reference, billed minor and currency, of an item committed at its first attempt, in its first
+# generation, without code or message.
+PlainRow = tuple[int, str, int, str | None, int | None, str | None]
 # id, target, minor, currency, fields as JSON.
 SealedRow = tuple[str, str, int | None, str | None, str]
 # seq, kind, digest, body (None once it is erased), the event that erased it.
@@ -74,6 +77,15 @@ class TrailReads(Protocol):
         """The same, with where each is filed."""
         ...
 
+    def chunk(self, first: int, last: int) -> list[tuple[int | None, bytes]]:
+        """Place and bytes of some events at once; where none is missing there are as many as asked for."""
+        ...
+
+    def chunk_of(self, first: int, last: int, *, low: int, high: int) -> list[tuple[int, int | None, bytes]]:
+        """Seq, place and bytes of those of some events that are filed under a place from ``low`` to ``high``, both
+        included; what is filed under none counts as the lowest."""
+        ...
+
     def about(self, number: int, n: int) -> list[tuple[int, bytes]]:
         """Events filed under an item, or under a batch itself (n = 0), in sequence."""
         ...
@@ -98,6 +110,14 @@ class TrailReads(Protocol):
         """What the events of a batch's items have to explain, in input order."""
         ...
 
+    def plain(self, number: int, *, first: int, last: int) -> Iterator[PlainRow]:
+        """Of the items from ``first`` to ``last``, those committed at once."""
+        ...
+
+    def others(self, number: int, *, first: int, last: int) -> Iterator[FactRow]:
+        """The other items from ``first`` to ``last``: together with ``plain`` these are all."""
+        ...
+
     def sealed(self, number: int) -> Iterator[SealedRow]:
         """What was sealed of a batch's items, in input order."""
         ...
@@ -106,7 +126,7 @@ class TrailReads(Protocol):
         """What the open intents of a batch hold, by item number: minor units and currency."""
         ...
 
-    def outputs(self, number: int) -> Iterator[tuple[int, bytes]]:
+    def outputs(self, number: int, *, first: int = 1, last: int = PLACE_MASK) -> Iterator[tuple[int, bytes]]:
         """What the calls of a batch's items returned, by item number, in order, where it is kept."""
         ...
 

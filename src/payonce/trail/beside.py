@@ -1,40 +1,36 @@
-"""Hashing in a process of its own, beside the replay: the two need nothing of each other, and there are two cores.
+"""A share of a check in a process of its own: shares need nothing of each other, and there is more than one core.
 
-``python -m payonce.trail.beside URL SIZE SIZES`` prints what it found as JSON. It reads and prints, nothing else.
+``python -m payonce.trail.beside URL`` reads a share from standard input and prints what it came to, as MessagePack.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
 
-import orjson
+import msgspec
 
 from payonce.ledger.connect import connect_trail
-from payonce.trail.scan import Scanned, scan
-from payonce.trail.seals import broken_seals
+from payonce.trail.share import Done, Share, work
 
 
-class Hashing:
-    """A scan of the whole trail and of all seals, under way in another process."""
+class Beside:
+    """A share under way in another process."""
 
-    def __init__(self, url: str, *, size: int, sizes: Sequence[int]) -> None:
-        wanted = ",".join(map(str, sizes))
-        command = [sys.executable, "-m", "payonce.trail.beside", url, str(size), wanted]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603
+    def __init__(self, url: str, share: Share) -> None:
+        command = [sys.executable, "-m", "payonce.trail.beside", url]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)  # noqa: S603
+        self._share = msgspec.msgpack.encode(share)
+        assert self._process.stdin is not None
+        self._process.stdin.write(self._share)
+        self._process.stdin.close()
+        self._process.stdin = None
 
-    def result(self) -> tuple[Scanned, list[int]] | None:
-        """What it found; None where the process failed: then whoever asked does the work itself."""
+    def result(self) -> Done | None:
+        """What it came to; None where the process failed."""
         out, _ = self._process.communicate()
-        if self._process.returncode:
-            return None
-        said = orjson.loads(out)
-        found = Scanned(**said["scanned"])
-        found.roots = {int(size): bytes.fromhex(root) for size, root in said["roots"].items()}
-        found.bad_nodes = [(level, index) for level, index in found.bad_nodes]
-        return found, said["seals"]
+        return None if self._process.returncode else msgspec.msgpack.decode(out, type=Done)
 
     def stop(self) -> None:
         """Ends the process if it still runs."""
@@ -43,15 +39,13 @@ class Hashing:
             self._process.communicate()
 
 
-def main(url: str, size: str, sizes: str) -> None:
+def main(url: str) -> None:
     """The other process."""
+    share = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Share)
     reads = connect_trail(url)
     with reads.snapshot():
-        found = scan(reads, size=int(size), sizes=[int(s) for s in sizes.split(",") if s])
-        seals = broken_seals(reads, reads.batches())
-    roots = {str(at): root.hex() for at, root in found.roots.items()}
-    found.roots = {}
-    sys.stdout.buffer.write(orjson.dumps({"scanned": asdict(found), "roots": roots, "seals": seals}))
+        done = work(reads, reads.batches(), share)
+    sys.stdout.buffer.write(msgspec.msgpack.encode(done))
 
 
 if __name__ == "__main__":

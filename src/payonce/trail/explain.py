@@ -17,13 +17,13 @@ from payonce.ledger.rows import BatchRow
 from payonce.ledger.trail_port import PLACE_MASK, PLACE_SHIFT, Filed
 from payonce.trail.explain_batch import BatchStory
 from payonce.trail.faults import Fault
-from payonce.trail.said import DECODER, Said
+from payonce.trail.said import DECODER, Said, SaidOfItem
 
 STATES: Final = tuple(ItemState)
 _CODE: Final = {state: code for code, state in enumerate(STATES)}
 EDGES: Final = {(_CODE[before], event.value): _CODE[after] for (before, event), after in TRANSITIONS.items()}
 # For each event, by the state's code before it, the code after it; None where there is no such edge.
-_AFTER: Final = {
+AFTER: Final = {
     event.value: tuple(EDGES.get((code, event.value)) for code in range(len(STATES))) for event in ItemEvent
 }
 SETTLEMENTS: Final = {settlement.value: code for code, settlement in enumerate(Settlement)}
@@ -108,27 +108,29 @@ class Replay:
                 story = stories.get(number)
             if story is None or said.batch != story.name or n >= len(story.states):
                 self._misfiled(seq, said, story, n)
-            elif n == 0 or said.type not in _AFTER:
-                self._aside(story, n, said)
+            elif n == 0 or said.type not in AFTER:
+                self.aside(story, n, said)
             else:
-                self._item(story, n, said)
+                self.item(story, n, said)
 
-    def _aside(self, story: Story, n: int, said: Said) -> None:
+    def aside(self, story: Story, n: int, said: Said) -> None:
+        """An event about a batch, or about an item but not its state."""
         if n and said.type == "erased":
             story.erased.add(n)
         else:
             story.batch.take(said)
 
-    def _misfiled(self, seq: int, said: Said, story: Story | None, n: int) -> None:
+    def _misfiled(self, seq: int, said: SaidOfItem, story: Story | None, n: int) -> None:
         where = f"batch {story.name}" if story else "no batch"
         where = f"item number {n} of {where}" if n else where
         about = f"item {said.item} of batch {said.batch}" if said.item else f"batch {said.batch}"
         text = f"event {seq} is about {about} and is filed under {where}"
         self.fault(Fault("misplaced", text, seq, batch=said.batch, item=said.item))
 
-    def _item(self, story: Story, n: int, said: Said) -> None:
+    def item(self, story: Story, n: int, said: SaidOfItem) -> None:
+        """An event about the state of an item."""
         kind, states, about = said.type, story.states, hash(said.item)
-        after = _AFTER[kind][states[n]]
+        after = AFTER[kind][states[n]]
         if story.ids[n] != about:
             if story.ids[n]:
                 self._misfiled(said.seq, said, story, n)
@@ -158,7 +160,7 @@ class Replay:
         elif kind != "takeover":
             self._otherwise(story, n, said, after)
 
-    def _otherwise(self, story: Story, n: int, said: Said, after: int) -> None:
+    def _otherwise(self, story: Story, n: int, said: SaidOfItem, after: int) -> None:
         """What a doubt, a no, a look-up, an operator or a later fact about the money made of the item."""
         if said.new_generation is not None:
             story.generations[n] = said.new_generation

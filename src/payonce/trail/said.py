@@ -1,4 +1,7 @@
-"""What a replay reads of an event: the fields that decide something, decoded without the rest."""
+"""What a replay reads of an event: the fields that decide something, decoded without the rest.
+
+Fields stand in the order of their names, as in a canonical event: the decoder then finds each at once.
+"""
 
 from __future__ import annotations
 
@@ -7,40 +10,40 @@ from typing import Final
 import msgspec
 
 
-class Said(msgspec.Struct, gc=False):
-    """The fields of an event that a replay needs; whatever else it holds is hashed but not replayed."""
+class SaidOfItem(msgspec.Struct, gc=False, kw_only=True):
+    """The fields of an event about the state of one item."""
 
-    type: str
-    seq: int
-    batch: str | None = None
-    item: str | None = None
     attempt: int = 0
-    generation: int = 0
-    step: int = 0
-    new_generation: int | None = None
-    worker: int | None = None
-    dead: int | None = None
-    reference: str | None = None
-    amount: str | None = None
-    currency: str | None = None
+    batch: str | None = None
     billed: str | None = None
     billed_currency: str | None = None
-    reserve: dict[str, str] | None = None
-    settlement: str | None = None
     code: str | None = None
+    currency: str | None = None
+    item: str | None = None
     message: str | None = None
-    reason: str | None = None
+    new_generation: int | None = None
     output: str | None = None
-    seal: str | None = None
+    reference: str | None = None
+    reserve: dict[str, str] | None = None
+    seq: int
+    settlement: str | None = None
+    type: str
+    worker: int | None = None
+
+
+class Said(SaidOfItem, gc=False, kw_only=True):
+    """The fields of any event that a replay needs; whatever else it holds is hashed but not replayed."""
+
+    account: str | None = None
+    cls: str | None = msgspec.field(default=None, name="class")
     items: int = 0
+    limits: msgspec.Raw = msgspec.Raw(b"")
+    mode: str | None = None
+    namespace: str | None = None
     operation: str | None = None
     provider: str | None = None
-    namespace: str | None = None
-    account: str | None = None
-    mode: str | None = None
-    hold: bool = False
-    limits: msgspec.Raw = msgspec.Raw(b"")
-    cls: str | None = msgspec.field(default=None, name="class")
+    seal: str | None = None
 
 
 DECODER: Final = msgspec.json.Decoder(Said)
+OF_ITEMS: Final = msgspec.json.Decoder(SaidOfItem)

@@ -58,7 +58,7 @@ def scan(
         leaves = [leaf_hash(body) for _, body in part]
         while wanted and wanted[0] < at + BLOCK:
             inside = wanted.popleft()
-            found.roots[inside] = root_of_peaks(blocks.peaks + _partial(leaves[: inside - at]))
+            found.roots[inside] = root_of_peaks(blocks.peaks + partial(leaves[: inside - at]))
         if expected == BLOCK:
             _take_block(reads, blocks, fold(leaves), found)
     return found
@@ -80,7 +80,7 @@ def _kept(reads: Bodies, level: int, index: int) -> bytes | None:
     return reads.nodes(level, index, index).get(index)
 
 
-def _partial(leaves: Sequence[bytes]) -> list[bytes]:
+def partial(leaves: Sequence[bytes]) -> list[bytes]:
     """The complete subtrees over the events of a block that is not full, largest first."""
     peaks, first = [], 0
     for level in reversed(range(BLOCK_LEVEL)):

@@ -22,20 +22,23 @@ def broken_seals(reads: TrailReads, rows: Iterable[BatchRow]) -> list[int]:
 
 
 def _holds(reads: TrailReads, row: BatchRow) -> bool:
-    """Both forms of a line under the seal are known: the amount as a number (files) and as text (Python)."""
-    number, text = hashlib.sha256(), hashlib.sha256()
-    rows = reads.sealed(row.number)
+    """Both forms of a line under the seal are known: the amount as text (most) and as a number."""
+    return any(_digest(reads, row, quote=quote) == row.seal for quote in ('"', ""))
+
+
+def _digest(reads: TrailReads, row: BatchRow, *, quote: str) -> str:
+    lines, rows = hashlib.sha256(), reads.sealed(row.number)
     while part := list(islice(rows, _AT_ONCE)):
-        number.update(_lines(part, quote=""))
-        text.update(_lines(part, quote='"'))
-    return row.seal in (number.hexdigest(), text.hexdigest())
+        lines.update(_lines(part, quote=quote))
+    return lines.hexdigest()
 
 
 def _lines(part: Sequence[SealedRow], *, quote: str) -> bytes:
     """The lines of some items, in the order of the keys: that is the canonical form. Put together as text where nothing
     has to be escaped, which is quick."""
-    texts = "".join([f"{id_}{target}" for id_, target, *_ in part])
-    if '"' in texts or "\\" in texts or not texts.isprintable() or any(minor is None for _, _, minor, _, _ in part):
+    ids, targets, minors, _, _ = zip(*part, strict=True)
+    texts = "".join(ids) + "".join(targets)
+    if '"' in texts or "\\" in texts or not texts.isprintable() or None in minors:
         return b"".join([_line(row, as_text=bool(quote)) for row in part])
     return "".join(
         [

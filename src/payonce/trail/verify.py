@@ -6,7 +6,6 @@ was kept elsewhere, that nobody did; the replay, that states, amounts and counts
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -15,19 +14,17 @@ from typing import Any, Final
 from payonce.core.keys import digest
 from payonce.ledger.rows import BatchRow
 from payonce.ledger.trail_port import TrailReads
-from payonce.trail.beside import Hashing
 from payonce.trail.checkpoint import Signed, origin_of
 from payonce.trail.explain import Replay, Story
 from payonce.trail.explain_items import Stored
 from payonce.trail.faults import Fault
 from payonce.trail.judge import compare, name_events
+from payonce.trail.quick import quick
 from payonce.trail.scan import Scanned, scan
 from payonce.trail.seals import broken_seals
 from payonce.trail.tree import BLOCK, Bodies, TrailHashes, Tree, root_of_peaks
 
 _MOST: Final = 100
-# A trail of so many events is hashed in a process of its own.
-_LARGE: Final = 100_000
 
 
 @dataclass(slots=True)
@@ -71,7 +68,7 @@ def verify(
 
     An incremental check hashes only the events after ``since`` and replays nothing: it proves that the trail goes on from
     what that checkpoint was signed over, not that nobody changed an event before it since. With ``url``, the ledger's
-    address, a large trail is hashed in a second process beside the replay.
+    address, a second process takes its share of a large trail.
     """
     with reads.snapshot():
         found = Verified(reads.ledger_id(), reads.head().size, None, since.checkpoint.size if since else 0)
@@ -86,28 +83,37 @@ def verify(
 
 
 def _whole(reads: TrailReads, kept: Sequence[Signed], url: str | None, found: Verified) -> None:
-    """Replay here, hashing beside it or afterwards; then the faults of the hashes first: they name the cause."""
-    size, sizes = found.events, [signed.checkpoint.size for signed in kept]
-    beside = url is not None and size >= _LARGE and (os.cpu_count() or 1) > 1
-    hashing = Hashing(url or "", size=size, sizes=sizes) if beside else None
-    try:
-        rows = list(reads.batches())
-        replay = Replay(rows)
-        replay.run(reads.filed(1, size))
-        unexplained = [fault for row in rows for fault in _explain(reads, row, replay, found)]
-        done = hashing.result() if hashing is not None else None
-    finally:
-        if hashing is not None:
-            hashing.stop()
-    scanned, broken = done or (scan(reads, size=size, sizes=sizes), broken_seals(reads, rows))
+    """The quick way; where anything does not agree, the thorough one."""
+    sizes = [signed.checkpoint.size for signed in kept]
+    rows = list(reads.batches())
+    agreed = quick(reads, rows, url=url, sizes=sizes)
+    if agreed is None:
+        _thorough(reads, kept, rows, found)
+    else:
+        scanned, replay, found.items = agreed
+        _judge(reads, scanned, kept, found)
+        _check_seals(reads, rows, replay, found)
+        _check_payloads(reads, found)
+
+
+def _thorough(reads: TrailReads, kept: Sequence[Signed], rows: list[BatchRow], found: Verified) -> None:
+    """Everything by itself, and the faults of the hashes first: they name the cause."""
+    scanned = scan(reads, size=found.events, sizes=[signed.checkpoint.size for signed in kept])
+    replay = Replay(rows)
+    replay.run(reads.filed(1, found.events))
     _judge(reads, scanned, kept, found)
     named = {fault.seq for fault in found.faults}
     found.faults += [fault for fault in replay.faults if fault.seq not in named]
-    found.faults += unexplained
+    found.faults += [fault for row in rows for fault in _explain(reads, row, replay, found)]
+    _check_seals(reads, rows, replay, found)
+    _check_payloads(reads, found)
+
+
+def _check_seals(reads: TrailReads, rows: list[BatchRow], replay: Replay, found: Verified) -> None:
+    broken = broken_seals(reads, rows)
     for row in rows:
         if row.number in broken:
             _seal_fault(row, replay.stories[row.number], found)
-    _check_payloads(reads, found)
 
 
 def _judge(reads: TrailReads, scanned: Scanned, kept: Sequence[Signed], found: Verified) -> None:

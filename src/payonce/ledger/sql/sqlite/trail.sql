@@ -20,6 +20,15 @@ SELECT seq, CAST(body AS BLOB) FROM events WHERE seq BETWEEN ?1 AND ?2 ORDER BY 
 -- The same with the place they are filed under, and the mark.
 SELECT seq, place, CAST(body AS BLOB), mark FROM events WHERE seq BETWEEN ?1 AND ?2 ORDER BY seq;
 
+-- chunk --
+-- Place and bytes of events ?1 to ?2, both included.
+SELECT place, CAST(body AS BLOB) FROM events WHERE seq BETWEEN ?1 AND ?2 ORDER BY seq;
+
+-- chunk_of --
+-- Of events ?1 to ?2, those under a place from ?3 to ?4; what is filed under none counts as the lowest.
+SELECT seq, place, CAST(body AS BLOB) FROM events
+WHERE seq BETWEEN ?1 AND ?2 AND coalesce(+place, -9223372036854775808) BETWEEN ?3 AND ?4 ORDER BY seq;
+
 -- of_item --
 -- Events filed under an item, or under a batch itself.
 SELECT seq, CAST(body AS BLOB) FROM events WHERE place = ? ORDER BY seq;
@@ -49,6 +58,19 @@ SELECT place - ?1, id, minor, currency, state, settlement, generation, step, att
   billed_currency, code, message
 FROM items WHERE place > ?1 AND place < ?1 + 4294967296 ORDER BY place;
 
+-- plain --
+-- Of the items ?2 to ?3 of the batch whose place is ?1, those committed at once.
+SELECT place - ?1, id, settlement, reference, billed_minor, billed_currency
+FROM items WHERE place BETWEEN ?1 + ?2 AND ?1 + ?3 AND (+state = 2 AND attempts = 1 AND generation = 0 AND step = 0
+  AND code IS NULL AND message IS NULL AND billed_currency IS NOT NULL) ORDER BY place;
+
+-- others --
+-- All other items from ?2 to ?3 of that batch.
+SELECT place - ?1, id, minor, currency, state, settlement, generation, step, attempts, reference, billed_minor,
+  billed_currency, code, message
+FROM items WHERE place BETWEEN ?1 + ?2 AND ?1 + ?3 AND NOT (+state = 2 AND attempts = 1 AND generation = 0 AND step = 0
+  AND code IS NULL AND message IS NULL AND billed_currency IS NOT NULL) ORDER BY place;
+
 -- sealed --
 -- What was sealed of a batch's items: ?1 is the batch's place.
 SELECT id, coalesce(target, id), minor, currency, coalesce(fields, '{}')
@@ -59,9 +81,9 @@ FROM items WHERE place > ?1 AND place < ?1 + 4294967296 ORDER BY place;
 SELECT place - ?1, hold_minor, hold_currency FROM intents WHERE place > ?1 AND place < ?1 + 4294967296;
 
 -- outputs --
--- What the calls of a batch's items returned, where it is kept: ?1 is the batch's place.
+-- What the calls of a batch's items ?2 to ?3 returned, where it is kept: ?1 is the batch's place.
 SELECT place - ?1, output FROM outputs
-WHERE place > ?1 AND place < ?1 + 4294967296 AND output IS NOT NULL ORDER BY place;
+WHERE place BETWEEN ?1 + ?2 AND ?1 + ?3 AND output IS NOT NULL ORDER BY place;
 
 -- findings --
 -- A batch's discrepancies.

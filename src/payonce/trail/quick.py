@@ -1,0 +1,108 @@
+"""The quick check of a whole trail: shares on all cores, put together. It answers only where everything agrees.
+
+Nothing is checked less than by the thorough way: every event is hashed and replayed, every item compared. But where
+anything does not agree it says nothing, and ``trail.verify`` goes the thorough way, which names what it is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from payonce.ledger.merkle import Head
+from payonce.ledger.rows import BatchRow
+from payonce.ledger.trail_port import TrailReads
+from payonce.trail.beside import Beside
+from payonce.trail.explain import STATES, Replay
+from payonce.trail.said import DECODER
+from payonce.trail.scan import Scanned, partial
+from payonce.trail.share import Done, split, work
+from payonce.trail.tree import BLOCK, BLOCK_LEVEL, TrailHashes, root_of_peaks
+
+# A trail of so many events is worth a second process, whose start takes a fifth of a second.
+_LARGE: Final = 50_000
+# This process also computes the seals and puts the shares together: the other has more of the events.
+_TWO: Final = (0.42, 0.58)
+
+
+def quick(
+    reads: TrailReads, rows: Sequence[BatchRow], *, url: str | None, sizes: Iterable[int]
+) -> tuple[Scanned, Replay, int] | None:
+    """The hashes at ``sizes``, the batches' stories and the number of items; None where anything does not agree.
+
+    Items of the seal are not looked at. With ``url``, the ledger's address, a second process takes part."""
+    size = reads.head().size
+    two = url is not None and size >= _LARGE and (os.cpu_count() or 1) > 1
+    mine, *others = split(rows, size=size, parts=_TWO if two else (1.0,))
+    beside = [Beside(url or "", share) for share in others]
+    try:
+        done: list[Done | None] = [work(reads, rows, mine)]
+        if done[0] is None or not done[0].good:
+            return None
+        done += [other.result() for other in beside]
+    finally:
+        for other in beside:
+            other.stop()
+    good = [part for part in done if part is not None and part.good]
+    if len(good) < len(done):
+        return None
+    scanned = _hashes(reads, [node for part in good for node in part.blocks], good[-1].rest, sizes)
+    replay = Replay(list(rows))
+    if scanned is None or not _batches(reads, rows, good, replay):
+        return None
+    return scanned, replay, sum(count for part in good for count in part.items.values())
+
+
+def _hashes(reads: TrailReads, blocks: Sequence[bytes], rest: Sequence[bytes], sizes: Iterable[int]) -> Scanned | None:
+    """The tree over the blocks, where all kept hashes and the head agree with it."""
+    head = reads.head()
+    found = Scanned(1, head.size)
+    if len(blocks) * BLOCK + len(rest) != head.size or reads.extent() != head.size:
+        return None
+    if reads.nodes(BLOCK_LEVEL, 0, len(blocks) - 1) != dict(enumerate(blocks)):
+        return None
+    wanted = sorted({size for size in sizes if size <= head.size})
+    tree = Head()
+    at = 0
+    for block in [*blocks, None]:
+        while wanted and wanted[0] < at + BLOCK:
+            inside = wanted.pop(0)
+            leaves = TrailHashes(reads).leaves(at, inside - 1) if inside > at else []
+            found.roots[inside] = root_of_peaks(tree.peaks + partial(leaves))
+        if block is None:
+            found.roots[head.size] = root_of_peaks(tree.peaks + partial(rest))
+            break
+        for node in tree.append(block):
+            level = node.level + BLOCK_LEVEL
+            if level <= 32 and reads.nodes(level, node.index, node.index).get(node.index) != node.hash:
+                return None
+        at += BLOCK
+    return found if found.root == head.root() else None
+
+
+def _batches(reads: TrailReads, rows: Sequence[BatchRow], done: Sequence[Done], replay: Replay) -> bool:
+    """Whether the batches are what the events about them say, and their tallies those of their items."""
+    for _, number, n, body in sorted(aside for part in done for aside in part.asides):
+        try:
+            replay.aside(replay.stories[number], n, DECODER.decode(body))
+        except msgspec.MsgspecError:
+            return False
+    for row in rows:
+        story = replay.stories[row.number].batch
+        story.sent = sum(part.sent.get(row.number, 0) for part in done)
+        counted: dict[tuple[object, str], list[int]] = {}
+        for number, state, coin, items, minor in (tally for part in done for tally in part.tallies):
+            if number == row.number:
+                tally = counted.setdefault((STATES[state], coin or ""), [0, 0])
+                tally[0] += items
+                tally[1] += minor
+        stored = {key: tally for key, tally in reads.tallies(row.number).items() if tally != [0, 0]}
+        counted = {key: tally for key, tally in counted.items() if tally != [0, 0]}
+        if stored != counted or sum(part.items.get(row.number, 0) for part in done) != row.items:
+            return False
+        if story.faults(row, reads.findings(row.number)):
+            return False
+    return True

@@ -1,0 +1,235 @@
+"""One share of a check: a range of events to hash and a range of items to replay, read in one pass.
+
+Shares need nothing of each other, so that each can have a core of its own. Each event is hashed by the share in whose
+range it is, and decoded by the share that has its item, which is mostly the same: then its row is read once. A share
+says only whether everything agrees; what does not is named by the slow and thorough way (``trail.verify``).
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from payonce.core.events import leaf_hash
+from payonce.core.keys import digest
+from payonce.ledger.rows import BatchRow
+from payonce.ledger.trail_port import PLACE_MASK, PLACE_SHIFT, TrailReads
+from payonce.trail.explain import AFTER, NO_CODE, SETTLEMENTS, STATES, Replay, Story
+from payonce.trail.explain_items import Stored
+from payonce.trail.said import OF_ITEMS, SaidOfItem
+from payonce.trail.tree import BLOCK, fold
+
+LOWEST: Final = -(1 << 63)
+HIGHEST: Final = (1 << 63) - 1
+_AT_ONCE: Final = 4 * BLOCK
+_PENDING: Final = next(code for code, state in enumerate(STATES) if state == "pending")
+_COMMITTED: Final = next(code for code, state in enumerate(STATES) if state == "committed")
+
+
+class Share(msgspec.Struct, frozen=True):
+    """Of a trail of ``size`` events: ``first`` to ``last`` to hash, places ``low`` to ``high`` to replay, all included.
+
+    ``first`` is the first event of a block, ``last`` the last of one or of the trail."""
+
+    size: int
+    first: int
+    last: int
+    low: int
+    high: int
+
+
+class Done(msgspec.Struct):
+    """What a share came to: the roots of its blocks, the leaves behind the last, and what batches are judged by.
+
+    ``asides`` are the events that are not about the state of an item: seq, batch number, item number, bytes. ``tallies``
+    are batch number, state code, currency, items and minor units."""
+
+    good: bool = True
+    blocks: list[bytes] = []
+    rest: list[bytes] = []
+    asides: list[tuple[int, int, int, bytes]] = []
+    sent: dict[int, int] = {}
+    items: dict[int, int] = {}
+    tallies: list[tuple[int, int, str | None, int, int]] = []
+
+
+class _Doubt(Exception):
+    """Something does not agree: the thorough way will say what."""
+
+
+def work(reads: TrailReads, rows: Sequence[BatchRow], share: Share) -> Done:
+    """Does a share. Where anything does not agree, all that is told of it is that."""
+    done, replay = Done(), Replay(list(rows))
+    # Millions of rows come and go, none of them in a cycle: looking for cycles among them would cost a fifth of it all.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        _events(reads, replay, share, done)
+        for row in rows:
+            story = replay.stories[row.number]
+            _items(reads, row, story, share=share, done=done)
+            done.sent[row.number] = story.batch.sent
+    except (_Doubt, msgspec.MsgspecError, ValueError, OverflowError, KeyError):
+        return Done(good=False)
+    finally:
+        if collecting:
+            gc.enable()
+    return done
+
+
+def _events(reads: TrailReads, replay: Replay, share: Share, done: Done) -> None:
+    for first in range(1, share.size + 1, _AT_ONCE):
+        last = min(first + _AT_ONCE - 1, share.size)
+        if share.first <= first <= share.last:
+            rows = reads.chunk(first, last)
+            if len(rows) != last - first + 1:
+                raise _Doubt
+            _hash([body for _, body in rows], done)
+            if not all(_in(share, place) for place in _ends(rows)):
+                ours = [(seq, place, body) for seq, (place, body) in enumerate(rows, first) if _in(share, place)]
+            else:
+                _replay(replay, range(first, last + 1), *zip(*rows, strict=True), done=done)
+                continue
+        else:
+            ours = reads.chunk_of(first, last, low=share.low, high=share.high)
+        if ours:
+            _replay(replay, *zip(*ours, strict=True), done=done)
+
+
+def _ends(rows: Sequence[tuple[int | None, bytes]]) -> list[int | None]:
+    """The lowest and the highest place of some rows, and None where one of them has none."""
+    places = {place for place, _ in rows}
+    known = [place for place in places if place is not None]
+    ends: list[int | None] = [min(known), max(known)] if known else []
+    return ends if len(known) == len(places) else [*ends, None]
+
+
+def _in(share: Share, place: int | None) -> bool:
+    return share.low == LOWEST if place is None else share.low <= place <= share.high
+
+
+def _hash(bodies: Sequence[bytes], done: Done) -> None:
+    leaves = list(map(leaf_hash, bodies))
+    for at in range(0, len(leaves), BLOCK):
+        part = leaves[at : at + BLOCK]
+        if len(part) == BLOCK:
+            done.blocks.append(fold(part))
+        else:
+            done.rest = part
+
+
+def _decoded(bodies: Sequence[bytes]) -> list[SaidOfItem]:
+    """Many events decoded at once. That no line can be taken for another is seen by the seams: an object ends before
+    each, one begins behind it, no other line ends inside, and there are as many objects as events."""
+    text = b"\n".join(bodies)
+    seams = len(bodies) - 1
+    if text.count(b"\n") != seams or text.count(b"}\n{") != seams:
+        raise _Doubt
+    said = OF_ITEMS.decode_lines(text)
+    if len(said) != len(bodies):
+        raise _Doubt
+    return said
+
+
+def _replay(
+    replay: Replay, seqs: Sequence[int], places: Sequence[int | None], bodies: Sequence[bytes], *, done: Done
+) -> None:
+    """The loop is tight: it runs for every event. First calls and executions are taken here, all else by the replay."""
+    stories, number, story, base, end = replay.stories, 0, None, 0, 0
+    intents, commits = AFTER["intent"], AFTER["commit"]
+    for seq, place, said in zip(seqs, places, _decoded(bodies), strict=True):
+        if said.seq != seq:
+            raise _Doubt
+        if place is None:
+            if said.batch is not None:
+                raise _Doubt
+            continue
+        n = place - base
+        if story is None or not 0 <= n < end:
+            number, n = place >> PLACE_SHIFT, place & PLACE_MASK
+            story, base = stories[number], number << PLACE_SHIFT
+            states, ids, attempts, name, end = story.states, story.ids, story.attempts, story.name, len(story.states)
+            facts, codes, outputs, holds = story.facts, story.codes, story.outputs, story.holds
+        if said.batch != name or n >= end:
+            raise _Doubt
+        kind = said.type
+        if n and kind == "intent" and said.reserve is None and ids[n] == 0 and said.worker is not None:
+            after = intents[states[n]]
+            if after is None:
+                raise _Doubt
+            ids[n] = hash(said.item)
+            states[n] = after
+            attempts[n] = said.attempt
+            story.batch.sent += 1
+        elif n and kind == "commit" and said.code is None and not holds:
+            after = commits[states[n]]
+            if after is None or ids[n] != hash(said.item):
+                raise _Doubt
+            states[n] = after
+            attempts[n] = said.attempt
+            facts[n] = hash((said.reference or None, said.billed, said.billed_currency or said.currency))
+            codes[n] = NO_CODE
+            if said.settlement is not None:
+                story.settlements[n] = SETTLEMENTS[said.settlement]
+            if said.output is not None:
+                outputs[n] = said.output
+        elif n and kind in AFTER:
+            replay.item(story, n, said)
+            if replay.count:
+                raise _Doubt
+        else:
+            done.asides.append((seq, number, n, bodies[seqs.index(seq)]))
+            if n and kind == "erased":
+                story.erased.add(n)
+
+
+def _items(reads: TrailReads, row: BatchRow, story: Story, *, share: Share, done: Done) -> None:
+    """The items of one batch that are in the share, against what their events came to."""
+    base = row.number << PLACE_SHIFT
+    low, high = max(share.low - base, 1), min(share.high - base, PLACE_MASK)
+    if low > high:
+        return
+    stored = Stored(story, row, reads.holds(row.number))
+    plain = reads.plain(row.number, first=low, last=high)
+    if not stored.agree(plain, reads.others(row.number, first=low, last=high)):
+        raise _Doubt
+    done.items[row.number] = stored.items
+    done.tallies += [
+        (row.number, state, coin, count, minor) for (state, coin), (count, minor) in stored.counted.items()
+    ]
+    _outputs(reads.outputs(row.number, first=low, last=high), story)
+
+
+def _outputs(outputs: Iterable[tuple[int, bytes]], story: Story) -> None:
+    wanted = story.outputs
+    for n, output in outputs:
+        if n in wanted and digest(output) != wanted.pop(n):
+            raise _Doubt
+    if wanted.keys() - story.erased:
+        raise _Doubt
+
+
+def split(rows: Sequence[BatchRow], *, size: int, parts: Sequence[float]) -> list[Share]:
+    """Shares of a trail, each with its part of the events and of the items; together they are everything, once."""
+    items = sum(row.items for row in rows)
+    shares, first, low, reached = [], 1, LOWEST, 0.0
+    for i, part in enumerate(parts):
+        reached += part
+        end = i == len(parts) - 1
+        last = size if end else max(first - 1, int(size * reached) // _AT_ONCE * _AT_ONCE)
+        high = HIGHEST if end else max(low, _place_of(rows, int(items * reached)))
+        shares.append(Share(size, first, last, low, high))
+        first, low = last + 1, high + 1
+    return shares
+
+
+def _place_of(rows: Sequence[BatchRow], nth: int) -> int:
+    """The place of the nth item of all batches."""
+    for row in rows:
+        if nth <= row.items:
+            return row.number << PLACE_SHIFT | nth
+        nth -= row.items
+    return 0
