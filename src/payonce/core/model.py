@@ -269,7 +269,8 @@ class Tally:
 class Status:
     """A batch's counts and money, derived in the same transactions as the states themselves.
 
-    ``live_workers`` are those whose lease is not over and whose process, if on this host, exists."""
+    ``trouble`` is why the running process makes no headway, as far as it knows (never stored). ``live_workers`` are
+    those whose lease is not over and whose process, if on this host, exists."""
 
     batch: Batch
     tallies: tuple[Tally, ...]
@@ -277,6 +278,7 @@ class Status:
     lookups: int = 0
     rate_limited: int = 0
     live_workers: int = 0
+    trouble: str | None = None
 
     def count(self, state: ItemState) -> int:
         """How many items are in a state."""

@@ -14,6 +14,8 @@ from payonce.core.outcome import Execution, Found
 
 # How far a provider's clock may be behind ours before an execution counts as older than our first send.
 CLOCK_TOLERANCE_US: Final = 60 * SECOND_US
+# An execution under our reference this long before our first send cannot be ours, however wrong a clock may be.
+LONG_BEFORE_US: Final = 3600 * SECOND_US
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,13 @@ def judge(found: Found, intent: OpenIntent, declaration: Declaration, *, claimed
 
 def _judge_echoed(free: tuple[Execution, ...], intent: OpenIntent) -> Sighting:
     """Ours are those that carry our reference or key, whatever their amount; one that failed before our first send was
-    a try that was given up."""
-    ours = tuple(e for e in free if _carries_ours(e, intent))
+    a try that was given up. One under our reference from long before our first send was made by someone else under
+    the same number: a person has to look, and only where there is no later one."""
+    carrying = tuple(e for e in free if _carries_ours(e, intent))
+    ours = tuple(e for e in carrying if not _is_long_before(e, intent))
+    before = tuple(e for e in carrying if e not in ours and not e.failed)
+    if before and not any(not e.failed for e in ours):
+        return Ambiguous(before[-1])
     living = tuple(e for e in ours if not e.failed)
     failed = tuple(e for e in ours if e.failed and _may_follow_first_send(e, intent))
     exact = next((e for e in living if _agrees(e, intent.item)), None)
@@ -90,12 +97,15 @@ def _judge_echoed(free: tuple[Execution, ...], intent: OpenIntent) -> Sighting:
 
 
 def _judge_unmarked(free: tuple[Execution, ...], intent: OpenIntent) -> Sighting:
-    """Ours are those after our first send with our amount. An undated one, or one without an amount, may be ours."""
+    """Ours are those after our first send with our amount. One without an amount may be ours; an undated one is taken
+    for ours where it is the only one there is."""
     after = tuple(e for e in free if _may_follow_first_send(e, intent))
     living = tuple(e for e in after if not e.failed)
     sure = tuple(e for e in living if e.at_us is not None and _surely_agrees(e, intent.item))
     if sure:
         return Ours(sure[0], sure[1:])
+    if len(living) == 1 and living[0].at_us is None and _surely_agrees(living[0], intent.item):
+        return Ours(living[0])
     for execution in living:
         dated_otherwise = execution.at_us is not None and not _agrees(execution, intent.item)
         return WrongAmount(execution) if dated_otherwise else Ambiguous(execution)
@@ -115,6 +125,12 @@ def _carries_ours(execution: Execution, intent: OpenIntent) -> bool:
     if execution.own_reference is not None and execution.own_reference == intent.item.id:
         return True
     return execution.key is not None and execution.key == intent.key
+
+
+def _is_long_before(execution: Execution, intent: OpenIntent) -> bool:
+    if execution.at_us is None or (execution.key is not None and execution.key == intent.key):
+        return False
+    return execution.at_us < intent.first_sent_us - LONG_BEFORE_US
 
 
 def _may_follow_first_send(execution: Execution, intent: OpenIntent) -> bool:

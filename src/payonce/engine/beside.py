@@ -6,7 +6,7 @@ None of it makes a call or changes an item, except that taken-over items are wri
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from payonce.core.errors import LeaseLost, LedgerError
@@ -85,7 +85,8 @@ class Beside:
         """Tells the progress now and then."""
         while self.progress is not None:
             try:
-                self.progress(await self.session.ledger.status(self.session.batch.spec.id))
+                status = await self.session.ledger.status(self.session.batch.spec.id)
+                self.progress(replace(status, trouble=self.session.trouble))
             except LedgerError:
                 return
             await asyncio.sleep(_PROGRESS_S)

@@ -9,7 +9,7 @@ has its intent in the ledger. Killing the process at any instant loses nothing t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from payonce.core.errors import LeaseLost
@@ -101,7 +101,7 @@ def outcome_of(end: End | None, status: Status | None, session: Session) -> RunO
         state,
         code=end.code if end else None,
         reason=end.message if end else None,
-        status=status,
+        status=None if status is None else replace(status, trouble=session.trouble),
         spooled=session.spool.written,
         lost=tuple(session.spool_lost),
     )

@@ -61,6 +61,7 @@ class Session:
     send_by: dict[int, int] = field(default_factory=dict)
     in_flight: int = 0
     heard_us: int = 0
+    trouble: str | None = None
     resolve_only: bool = False
     blocked_by_budget: bool = False
     blocked_by_target: bool = False
@@ -151,6 +152,7 @@ class Session:
     def heard(self) -> None:
         """The provider answered something that was not a refusal for load."""
         self.heard_us = self.time.now_us()
+        self.trouble = None
 
     def patience(self, verdict: Verdict) -> StopBatch | None:
         """Whether refusals for load have lasted so long that the batch stops; the same command goes on later."""
@@ -161,6 +163,7 @@ class Session:
             return StopBatch(
                 "retry_after_too_long", f"the provider asks to wait {seconds} s; run the command again then"
             )
+        self.trouble = f"{verdict.code}: {verdict.message}"
         silent = self.time.now_us() - self.heard_us
         if verdict.code == "rate_limited":
             if silent > RATE_PATIENCE_US:

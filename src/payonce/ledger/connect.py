@@ -9,6 +9,7 @@ from payonce.core.model import Actor
 from payonce.ledger import sqlite_open
 from payonce.ledger.actors import is_alive as process_is_alive
 from payonce.ledger.actors import wall_clock
+from payonce.ledger.place import refuse_lost
 from payonce.ledger.sqlite import SqliteLedger
 from payonce.ledger.sqlite_trail import SqliteTrail
 from payonce.ledger.store import Clock, IsAlive
@@ -29,10 +30,12 @@ def connect(
 
     ``marks`` is where the ledger's head is recorded besides its own folder, the user's state folder by default.
     Raises UsageError for an address it does not understand, LedgerError where there is no ledger or it cannot be used,
-    LedgerPlaceError where it is not what or where it was. An existing file is never made new, even if it is empty.
+    LedgerPlaceError where it is not what or where it was, or where its mark says that one was here and is lost. An
+    existing file is never made new, even if it is empty.
     """
     path = path_of(url)
     if create and not read_only and not path.exists():
+        refuse_lost(path)
         sqlite_open.create(path)
     return SqliteLedger(path, clock=clock, is_alive=is_alive, read_only=read_only, marks=marks)
 

@@ -47,6 +47,8 @@ def move(desk: Desk, row: ItemRow, held: OpenRow | None, change: Change, after: 
             desk.close(row)
     _settle_row(row, held, change)
     desk.batch.lookups += change.lookups
+    if change.data.get("sent") is False:
+        desk.batch.sent -= 1  # counted with its intent, but no byte of it left
     desk.batch.rate_limited += change.rate_limited
     desk.shift(row, before)
     _emit(desk, row, change, attempt, stamp)

@@ -128,6 +128,17 @@ class Marker:
         return found
 
 
+def refuse_lost(path: Path) -> None:
+    """Raises LedgerPlaceError ``ledger_lost`` where no ledger is, but its mark is: a new one would pay all again."""
+    mark = path.with_name(path.name + ".head")
+    if mark.exists():
+        raise LedgerPlaceError(
+            f"there is no ledger at {path}, but its mark {mark.name} is still there: the ledger was lost or moved",
+            code="ledger_lost",
+            hint=f"put the ledger back; to begin a new one, which knows of nothing that was paid, remove {mark}",
+        )
+
+
 def refuse_rolled_back(path: Path, marks: Iterable[Mark], *, body: Callable[[int], bytes | None]) -> None:
     """Raises LedgerPlaceError ``ledger_rolled_back`` where the trail does not hold what was durable before.
 

@@ -70,22 +70,6 @@ class Places:
 
 OWN_PLACES: Final = Places(NOT_SENT, MAY_HAVE_BEEN_SENT)
 
-# Errors of connecting that pass by themselves: they use up no attempt, like a refused connection (SPEC section 4).
-_PASSING: Final = frozenset(
-    {
-        errno.ECONNREFUSED,
-        errno.ETIMEDOUT,
-        errno.ENETUNREACH,
-        errno.EHOSTUNREACH,
-        errno.ENETDOWN,
-        errno.EHOSTDOWN,
-        # This machine has no descriptor, port or buffer left for another connection.
-        errno.EMFILE,
-        errno.ENFILE,
-        errno.EADDRNOTAVAIL,
-        errno.ENOBUFS,
-    }
-)
 # The same, once the request has been handed over.
 _WHEN_SENT: Final[dict[type[BaseException], str]] = {
     TimeoutError: "timeout",
@@ -115,13 +99,9 @@ def fault_of(error: BaseException, *, sent: bool, places: Places = OWN_PLACES) -
     number = getattr(cause, "errno", None)
     if number == errno.ECONNREFUSED or isinstance(cause, ConnectionRefusedError):
         code = "connect_refused" if code != "proxy_failed" else code
-    passing = code in ("connect_refused", "connect_timeout") or number in _PASSING or _is_passing_dns(cause)
-    return Fault(code, _describe(error), sent=False, load=passing)
-
-
-def _is_passing_dns(cause: BaseException) -> bool:
-    """Whether the name server did not answer, rather than answering that there is no such name."""
-    return isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN
+    # Whatever keeps a connection from coming up meets every item alike: it uses up no attempts, the batch waits, and
+    # stops where it lasts. Only an address that cannot be used at all is the item's own fault.
+    return Fault(code, _describe(error), sent=False, load=code != "bad_address")
 
 
 def _describe(error: BaseException) -> str:

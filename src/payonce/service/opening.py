@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from payonce.core.errors import LedgerError, UsageError
 from payonce.ledger.connect import connect
 from payonce.ledger.protocol import Ledger
-from payonce.service.addresses import ledger_url
+from payonce.service.addresses import DEFAULT_LEDGER, absolute_ledger, ledger_url
+
+if TYPE_CHECKING:
+    from payonce.service.batchfile import BatchFile
 
 _NOT_THERE = ("no_ledger", "no_ledger_folder")
 
@@ -31,8 +36,29 @@ def named(batch: str, option: str | None) -> Named:
         from payonce.service.batchfile import load
 
         file = load(path)
-        return Named(file.id, ledger_url(option, file.ledger))
+        return Named(file.id, url_of(file, option))
     return Named(batch, ledger_url(option))
+
+
+def url_of(file: BatchFile, option: str | None) -> str:
+    """The ledger of a batch file: what the command line says, else PAYONCE_LEDGER, else the file, else the
+    ``payonce.db`` beside the file.
+
+    Beside the file and not in the working directory, because the same command from another folder must find the same
+    ledger: a new one would pay everything again. One in the working directory that holds the batch already is used.
+    """
+    beside = absolute_ledger(DEFAULT_LEDGER, base=file.base.absolute())
+    here = absolute_ledger(DEFAULT_LEDGER, base=Path.cwd())
+    if option or os.environ.get("PAYONCE_LEDGER") or file.ledger:
+        return ledger_url(option, file.ledger)
+    if here != beside and Path(here.partition(":")[2]).is_file() and _holds(here, file.id):
+        return here
+    return beside
+
+
+def _holds(url: str, batch: str) -> bool:
+    with opened(url, read_only=True) as ledger:
+        return bool(ledger.batches(batch))
 
 
 @contextmanager

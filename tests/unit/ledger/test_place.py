@@ -143,9 +143,14 @@ def test_a_move_is_noted_and_goes_on(url: str, tmp_path: Path) -> None:
 
 
 def test_another_ledger_at_the_old_path_is_no_original(url: str, tmp_path: Path) -> None:
-    """A new ledger made where this one was has another identity: this one has moved."""
+    """A new ledger made where this one was has another identity: this one has moved. It is made only once a person
+    has taken the mark away that says that a ledger was here."""
     used(url)
     (tmp_path / "payonce.db").rename(tmp_path / "moved.db")
+    with pytest.raises(LedgerPlaceError) as lost:
+        connect(url, create=True)
+    assert lost.value.code == "ledger_lost"
+    (tmp_path / "payonce.db.head").unlink()
     connect(url, create=True).close()
     ledger = connect(f"sqlite:{tmp_path / 'moved.db'}", create=False)
     assert types(ledger)[-1] == "note"

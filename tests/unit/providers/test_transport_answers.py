@@ -363,7 +363,7 @@ def test_tls_is_verified_and_a_failure_sent_nothing(kit: Kit) -> None:
                     assert isinstance(result, Answer) and isinstance(again, Answer)
                 else:
                     assert isinstance(result, Fault)
-                    assert (result.code, result.sent, result.load) == ("tls_failed", False, False)
+                    assert (result.code, result.sent, result.load) == ("tls_failed", False, True)
             assert len(server.requests) == 4
 
     kit.run(main)

@@ -79,10 +79,10 @@ def test_what_is_not_placed_may_have_been_sent() -> None:
         (TimeoutError(), "connect_timeout", True),
         (OSError(errno.ENETUNREACH, "unreachable"), "connect_failed", True),
         (OSError(errno.EMFILE, "too many files"), "connect_failed", True),
-        (PermissionError(errno.EACCES, "firewall"), "connect_failed", False),
+        (PermissionError(errno.EACCES, "firewall"), "connect_failed", True),
         (socket.gaierror(socket.EAI_AGAIN, "again"), "dns_failed", True),
-        (socket.gaierror(socket.EAI_NONAME, "no such name"), "dns_failed", False),
-        (ssl.SSLCertVerificationError(1, "certificate"), "tls_failed", False),
+        (socket.gaierror(socket.EAI_NONAME, "no such name"), "dns_failed", True),
+        (ssl.SSLCertVerificationError(1, "certificate"), "tls_failed", True),
     ],
 )
 def test_errors_of_connecting_are_told_apart(error: OSError, code: str, load: bool) -> None:
