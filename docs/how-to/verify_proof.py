@@ -85,5 +85,12 @@ def check(proof, key):
 
 
 if __name__ == "__main__":
-    for event in check(json.load(open(sys.argv[1])), open(sys.argv[2]).read().splitlines()[-1]):
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    try:
+        found = check(json.load(open(sys.argv[1])), open(sys.argv[2]).read().splitlines()[-1])
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, OSError) as error:
+        sys.exit(f"the proof does not hold: {error if isinstance(error, (ValueError, OSError)) else repr(error)}")
+    print(f"the proof holds: {len(found)} events of item {found[0]['item']} of batch {found[0]['batch']}")
+    for event in found:
         print(event["seq"], event["at"], event["type"], event.get("billed"), event.get("reference"))
