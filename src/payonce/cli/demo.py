@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from pathlib import Path
 
 import click
 
 from payonce.cli.common import Common, command
 from payonce.cli.screen import Screen
+from payonce.core.money import format_minor
 
 
 @command("demo")
@@ -33,9 +37,25 @@ def demo(common: Common, items: int, kill_at: int | None) -> int:
         ["agree with the ledger", str(found.matched)],
     ]
     screen.table(["AFTER THE SECOND RUN", "COUNT"], rows, right=[1])
+    asked, paid = (format_minor(minor, "USD") for minor in (found.planned_minor, found.executed_minor))
+    screen.line(f"money: {asked} USD asked, {paid} USD executed")
     if not found.sound:
         screen.error(f"not as promised: see the logs in {found.folder}")
         return 1
     screen.line("every item was paid for exactly once", style={"fg": "green"})
-    screen.line(f"look around: cd {found.folder} && payonce status batch.toml")
+    screen.line("look around:")
+    screen.line(f"  cd {shlex.quote(str(found.folder))}")
+    for command_ in ("status batch.toml", "items batch.toml --limit 5", "show batch.toml RR-0001", "trail verify"):
+        screen.line(f"  {_program()} {command_}")
     return 0
+
+
+def _program() -> str:
+    """How this program is called from any folder: by its name where the PATH finds it, else by its whole path."""
+    called = Path(sys.argv[0])
+    if called.name != "payonce":
+        return f"{shlex.quote(sys.executable)} -m payonce"
+    found = shutil.which("payonce")
+    if found is not None and Path(found).resolve() == called.resolve():
+        return "payonce"
+    return shlex.quote(str(called.absolute()))

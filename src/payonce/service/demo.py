@@ -34,7 +34,12 @@ _LATENCY = "40ms"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the comparison of provider and ledger showed. ``matched`` items agree in reference, amount and number."""
+    """What the comparison of provider and ledger showed. ``matched`` items agree in reference, amount and number.
+
+    ``executed_minor`` is the money of all executions in USD cents, ``planned_minor`` that of the batch. ``open_found`` and
+    ``open_again`` are the items whose intent was open at the kill: those that had been executed, which the second run found
+    and did not send again, and those that had not been, which it sent.
+    """
 
     items: int
     killed_at: int
@@ -44,6 +49,10 @@ class Found:
     folder: Path
     was_killed: bool
     second_exit: int
+    executed_minor: int
+    planned_minor: int
+    open_found: int
+    open_again: int
 
     @property
     def sound(self) -> bool:
@@ -59,6 +68,11 @@ class Found:
             "duplicates": self.duplicates,
             "matched": self.matched,
             "folder": str(self.folder),
+            "money": {
+                "planned": format_minor(self.planned_minor, "USD"),
+                "executed": format_minor(self.executed_minor, "USD"),
+            },
+            "open": {"found": self.open_found, "sent_again": self.open_again},
             "ok": self.sound,
         }
 
@@ -82,10 +96,17 @@ def run(*, items: int, kill_at: int | None, parent: Path, say: Say) -> Found:
         say(f"the provider listens on {provider.url}; its own books are in {folder / 'provider.jsonl'}")
         say(f"$ payonce run {folder / 'batch.toml'}")
         killed, executed = _first_run(folder, provider, at=at)
-        say(_after_the_kill(folder, executed=executed, killed=killed))
+        left = _left_open(folder, provider)
+        say(_after_the_kill(folder, left, executed=executed, killed=killed))
         say("the same command again")
         exit_code = _second_run(folder)
-        return _compare(folder, provider, items=items, killed_at=executed, was_killed=killed, second_exit=exit_code)
+        found = _compare(folder, provider, left, killed_at=executed, was_killed=killed, second_exit=exit_code)
+        if killed:
+            say(
+                f"of the open intents {found.open_found} were found by look-up and not sent again; "
+                f"{found.open_again} had never arrived and were sent again"
+            )
+        return found
 
 
 def fresh_folder(parent: Path) -> Path:
@@ -150,19 +171,34 @@ def _second_run(folder: Path) -> int:
             return -1
 
 
-def _after_the_kill(folder: Path, *, executed: int, killed: bool) -> str:
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What the killed run left: committed items, the items with an open intent, and which of those were executed."""
+
+    committed: int
+    opened: frozenset[str]
+    executed: frozenset[str]
+
+
+def _left_open(folder: Path, provider: SimulatedProvider) -> _Left:
+    with opened(f"sqlite:{folder / 'payonce.db'}", read_only=True) as ledger:
+        committed = ledger.status(BATCH).count(ItemState.COMMITTED)
+        pending = frozenset(item.id for item in inspecting.items(ledger, BATCH, states=[ItemState.PENDING]))
+    executed = frozenset(str(effect["ref"]) for effect in provider.effects())
+    return _Left(committed, pending, pending & executed)
+
+
+def _after_the_kill(folder: Path, left: _Left, *, executed: int, killed: bool) -> str:
     if not killed:
         return f"the run ended by itself before it could be killed; see {folder / 'first-run.log'}"
-    with opened(f"sqlite:{folder / 'payonce.db'}", read_only=True) as ledger:
-        now = ledger.status(BATCH)
     return (
-        f"killed with SIGKILL: the provider had executed {executed}, the ledger knew of "
-        f"{now.count(ItemState.COMMITTED)}; {now.count(ItemState.PENDING)} were in the air"
+        f"killed with SIGKILL: the provider had executed {executed}, the ledger knew of {left.committed}; "
+        f"{len(left.opened)} intents were open, of which {len(left.executed)} had been executed"
     )
 
 
 def _compare(
-    folder: Path, provider: SimulatedProvider, *, items: int, killed_at: int, was_killed: bool, second_exit: int
+    folder: Path, provider: SimulatedProvider, left: _Left, *, killed_at: int, was_killed: bool, second_exit: int
 ) -> Found:
     """Every item of the ledger against the provider's true executions."""
     by_item: dict[str, list[dict[str, Any]]] = {}
@@ -170,10 +206,11 @@ def _compare(
     for effect in effects:
         by_item.setdefault(str(effect["ref"]), []).append(effect)
     with opened(f"sqlite:{folder / 'payonce.db'}", read_only=True) as ledger:
-        matched = sum(_agrees(item, by_item.get(item.id, [])) for item in inspecting.items(ledger, BATCH))
+        items = list(inspecting.items(ledger, BATCH))
+    matched = sum(_agrees(item, by_item.get(item.id, [])) for item in items)
     (folder / "effects.json").write_bytes(orjson.dumps(effects, option=orjson.OPT_INDENT_2))
     return Found(
-        items=items,
+        items=len(items),
         killed_at=killed_at,
         executed=len(effects),
         duplicates=sum(len(found) - 1 for found in by_item.values()),
@@ -181,6 +218,10 @@ def _compare(
         folder=folder,
         was_killed=was_killed,
         second_exit=second_exit,
+        executed_minor=sum(int(effect["amount_minor"]) for effect in effects),
+        planned_minor=sum(item.money.minor for item in items if item.money is not None),
+        open_found=len(left.executed),
+        open_again=len(left.opened - left.executed),
     )
 
 
