@@ -121,7 +121,7 @@ def test_unknown_items_end_with_1_and_are_listed(desk: Desk) -> None:
     said = desk("run", "batch.toml")
     assert said.code == 1
     assert "R2" in said.out
-    assert "payonce resolve refunds ITEM" in said.out
+    assert "payonce resolve batch.toml ITEM" in said.out
     assert desk.effects() == 5
 
 

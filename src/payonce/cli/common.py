@@ -9,9 +9,12 @@ import importlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
+
+if TYPE_CHECKING:
+    from payonce.service.opening import Named
 
 
 @dataclass(slots=True)
@@ -26,6 +29,21 @@ class Common:
     debug: bool = False
     # Set once calls may have been sent: an unforeseen error then must not claim that nothing happened.
     sending: bool = False
+    # The batch's id and what the person typed for it: follow-up commands repeat that.
+    named: tuple[str, str] | None = None
+
+    def in_their_words(self, text: str) -> str:
+        """A text whose commands name the batch as the person did, by its file's path where that was typed."""
+        if self.named is None or self.named[0] == self.named[1]:
+            return text
+        import re
+        import shlex
+
+        batch, typed = self.named[0], shlex.quote(self.named[1])
+        text = re.sub(
+            rf"(payonce (?:trail )?[a-z-]+) {re.escape(batch)}(?=[\s;,]|$)", lambda found: f"{found[1]} {typed}", text
+        )
+        return text.replace("payonce run BATCH.toml", f"payonce run {typed}")
 
     @classmethod
     def of_environment(cls) -> Common:
@@ -140,6 +158,15 @@ def _write_options(params: list[click.Parameter], ctx: click.Context, formatter:
 def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
     """Like click.command, with the common options."""
     return click.command(name, cls=PayonceCommand, **settings)
+
+
+def batch_of(settings: Common, batch: str) -> Named:
+    """The batch that an argument means and its ledger; follow-up commands then name it as the person did."""
+    from payonce.service.opening import named
+
+    found = named(batch, settings.ledger)
+    settings.named = (found.batch, batch)
+    return found
 
 
 def snapshot(ctx: click.Context) -> Common:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import click
 
-from payonce.cli.common import Common, command
+from payonce.cli.common import Common, batch_of, command
 from payonce.cli.screen import Screen
 from payonce.cli.steer import operator
+from payonce.cli.words import some
 from payonce.core.errors import UsageError
 from payonce.core.model import Item
 from payonce.core.money import Money
 from payonce.core.states import ItemState
 from payonce.service import inspecting
-from payonce.service.opening import named, opened
+from payonce.service.opening import opened
 from payonce.service.operating import Decision
 from payonce.service.report import item_json
 
@@ -28,13 +29,13 @@ def retry(common: Common, batch: str, items: tuple[str, ...], reason: str) -> No
     Each gets a new generation of its key if the old one may have been used. The next run sends them.
     """
     screen = Screen(common)
-    where = named(batch, common.ledger)
+    where = batch_of(common, batch)
     with opened(where.url) as ledger:
         moved = operator(ledger).retry(where.batch, items, reason=_reason(reason))
     if common.json:
         screen.document({"batch": where.batch, "retried": [item_json(item) for item in moved]})
         return
-    screen.line(f"{len(moved)} items are planned again" + ("; the next run sends them" if moved else ""))
+    screen.line(f"{some(len(moved), 'item')} planned again" + ("; the next run sends them" if moved else ""))
 
 
 @command("resolve")
@@ -64,7 +65,7 @@ def resolve(
     not, and may be sent again under a new key; if it was executed after all, it is paid twice: be sure.
     """
     screen = Screen(common)
-    where = named(batch, common.ledger)
+    where = batch_of(common, batch)
     with opened(where.url) as ledger:
         found = inspecting.find_item(ledger, where.batch, item)
         decision = Decision(

@@ -51,7 +51,10 @@ def report(error: BaseException, common: Common) -> int:
 
 def _known(error: PayonceError, screen: Screen, *, debug: bool) -> int:
     problems: Sequence[Problem] = getattr(error, "problems", ())
-    _show(screen, message=error.message, code=error.code, hint=error.hint, problems=problems)
+    hint = error.hint
+    if error.code == "no_ledger" and screen.common.named and not screen.common.named[1].endswith(".toml"):
+        hint = f"{hint}, or give the batch file's path"
+    _show(screen, message=error.message, code=error.code, hint=hint, problems=problems)
     if debug:
         screen.note(traceback.format_exc())
     return error.exit_code
@@ -74,7 +77,16 @@ def _usage_hint(error: click.UsageError) -> str:
 
 def _show(screen: Screen, *, message: str, code: str, hint: str, problems: Sequence[Problem] = ()) -> None:
     if screen.common.json:
-        screen.document({"error": {"code": code, "message": message, "hint": hint, "problems": as_json(problems)}})
+        screen.document(
+            {
+                "error": {
+                    "code": code,
+                    "message": message,
+                    "hint": screen.common.in_their_words(hint),
+                    "problems": as_json(problems),
+                }
+            }
+        )
         return
     screen.error(message)
     if len(problems) == 1 and problems[0].message in message:

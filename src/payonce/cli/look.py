@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from payonce.cli.common import Common, command
+from payonce.cli.common import Common, batch_of, command
 from payonce.cli.screen import Screen
 from payonce.cli.words import ITEM_STATES, STATE_STYLE, clock, counts, event_words, show_status
 from payonce.core.states import ItemState
 from payonce.service import inspecting
 from payonce.service.addresses import ledger_url
-from payonce.service.opening import named, opened
+from payonce.service.opening import opened
 from payonce.service.report import item_json
 
 
@@ -23,7 +23,7 @@ def status(common: Common, batch: str | None) -> None:
     if batch is None:
         _all(screen, common)
         return
-    where = named(batch, common.ledger)
+    where = batch_of(common, batch)
     with opened(where.url, read_only=True) as ledger:
         found = inspecting.status(ledger, where.batch)
     if common.json:
@@ -60,7 +60,7 @@ def items(
 ) -> None:
     """The items of BATCH in input order, one a line."""
     screen = Screen(common)
-    where = named(batch, common.ledger)
+    where = batch_of(common, batch)
     shown = 0
     with opened(where.url, read_only=True) as ledger:
         wanted = [ItemState(state) for state in states]
@@ -93,7 +93,7 @@ def items(
 def show(common: Common, batch: str, item: str) -> None:
     """The whole history of ITEM of BATCH, event by event."""
     screen = Screen(common)
-    where = named(batch, common.ledger)
+    where = batch_of(common, batch)
     with opened(where.url, read_only=True) as ledger:
         found = inspecting.show(ledger, where.batch, item)
     if common.json:

@@ -14,8 +14,7 @@ from payonce.cli.common import Common, command
 from payonce.cli.plan_view import show_plan
 from payonce.cli.screen import Screen
 from payonce.service import batchfile, planning
-from payonce.service.addresses import ledger_url
-from payonce.service.opening import opened
+from payonce.service.opening import opened, url_of
 from payonce.service.overlaps import reason_of
 
 _OPTIONS = (
@@ -69,7 +68,8 @@ def plan(common: Common, /, batch_file: Path, amend: bool, **said: Any) -> int:
     screen = Screen(common)
     options = options_of(said, amend=amend)
     file = batchfile.load(batch_file)
-    with opened(ledger_url(common.ledger, file.ledger), create=True) as ledger:
+    common.named = (file.id, str(batch_file))
+    with opened(url_of(file, common.ledger), create=True) as ledger:
         prepared = asyncio.run(planning.prepare(file, ledger, options))
         report = prepared.seal(ledger)
     if common.json:

@@ -7,7 +7,7 @@ from itertools import islice
 
 from payonce.cli.failure import place
 from payonce.cli.screen import Screen
-from payonce.cli.words import seconds
+from payonce.cli.words import seconds, some
 from payonce.core.errors import Problem
 from payonce.core.money import format_minor
 from payonce.service.durations import money_text
@@ -21,7 +21,7 @@ def show_plan(screen: Screen, report: PlanReport) -> None:
     for warning in report.warnings:
         screen.warn(warning)
     if report.problem_count:
-        screen.error(f"{_some(report.problem_count, 'problem')} in the input of batch {report.batch}")
+        screen.error(f"{some(report.problem_count, 'problem')} in the input of batch {report.batch}")
         show_problems(screen, report.problems, report.problem_codes)
         if report.problems_file:
             screen.note(f"  all of them are in {report.problems_file}")
@@ -30,7 +30,7 @@ def show_plan(screen: Screen, report: PlanReport) -> None:
         return
     _show_sums(screen, report)
     if report.checks:
-        screen.error(f"{_some(len(report.checks), 'item')} not as the provider shows it")
+        screen.error(f"{some(len(report.checks), 'item')} not as the provider shows it")
         show_problems(screen, report.checks, _codes(report.checks))
         screen.next_step("put them right and run the command again; nothing was sealed")
     if report.overlaps.held:
@@ -39,21 +39,21 @@ def show_plan(screen: Screen, report: PlanReport) -> None:
 
 
 def _show_sums(screen: Screen, report: PlanReport) -> None:
-    screen.line(f"batch      {report.batch} ({_state(report)})", style={"bold": True})
+    screen.prose(f"batch      {report.batch} ({_state(report)})", style={"bold": True})
     account = f", account {report.account}" if report.account else ""
-    screen.line(f"what       {report.operation} through {report.provider}{account}")
+    screen.prose(f"what       {report.operation} through {report.provider}{account}")
     left = "" if report.left == report.items else f", {report.left} of them still to do"
-    screen.line(f"items      {report.items}{left}")
-    screen.line(f"total      {money_text(report.totals)}")
+    screen.prose(f"items      {report.items}{left}")
+    screen.prose(f"total      {money_text(report.totals)}")
     for code, found in sorted(report.extremes.items()):
         large, small = found.largest, found.smallest
-        screen.line(
+        screen.prose(
             f"           {code}: largest {format_minor(large[1], code)} ({large[0]}), "
             f"smallest {format_minor(small[1], code)} ({small[0]})"
         )
     if report.added:
         done = "added" if report.sealed else "to be added"
-        screen.line(f"{'added':10} {_some(report.added, 'item')} {done}, {money_text(report.added_totals)}")
+        screen.prose(f"{'added':10} {some(report.added, 'item')} {done}, {money_text(report.added_totals)}")
     for code, (total, budget) in report.over_budget.items():
         screen.warn(
             f"the total of {format_minor(total, code)} {code} is above the budget of {format_minor(budget, code)}: "
@@ -61,33 +61,33 @@ def _show_sums(screen: Screen, report: PlanReport) -> None:
         )
     _show_rows(screen, report)
     if report.checked is not None:
-        screen.line(f"checked    {_some(report.checked, 'item')} at the provider")
+        screen.prose(f"checked    {some(report.checked, 'item')} at the provider")
     if report.expected.seconds is not None:
-        screen.line(f"takes      about {seconds(report.expected.seconds)} ({report.expected.basis})")
-    screen.line(f"guarantee  {report.guarantee}")
+        screen.prose(f"takes      about {seconds(report.expected.seconds)} ({report.expected.basis})")
+    screen.prose(f"guarantee  {report.guarantee}")
 
 
 def _state(report: PlanReport) -> str:
     if report.sealed:
-        return "sealed"
+        return "sealed" if report.new or report.added else "already sealed, unchanged"
     return "sealed; the new items are not added yet" if report.added else "not sealed yet"
 
 
 def _show_rows(screen: Screen, report: PlanReport) -> None:
     """Duplicates, overlaps, and rows that are no items."""
     if report.duplicates:
-        screen.line(f"duplicates {_some(report.duplicates, 'identical row')} left out")
+        screen.prose(f"duplicates {some(report.duplicates, 'identical row')} left out")
     if report.shared_targets:
-        screen.line(f"targets    {report.shared_targets} are acted on by several items, one at a time")
+        screen.prose(f"targets    {some(report.shared_targets, 'target')} with several items, one at a time")
     overlaps = report.overlaps
     if overlaps.count:
         allowed = f"; allowed: {overlaps.allowed}" if overlaps.allowed else ""
-        screen.line(
-            f"overlaps   {_some(overlaps.count, 'item')} with what {', '.join(overlaps.batches)} acts on{allowed}"
+        screen.prose(
+            f"overlaps   {some(overlaps.count, 'item')} with what {', '.join(overlaps.batches)} acts on{allowed}"
         )
     if report.ignored_count:
         more = "" if screen.common.verbose else "; --verbose lists them"
-        screen.line(f"ignored    {_some(report.ignored_count, 'row')}{more}")
+        screen.prose(f"ignored    {some(report.ignored_count, 'row')}{more}")
         for row in report.ignored[:_MOST_SHOWN]:
             screen.detail(f"  line {row.line}: {row.why}")
 
@@ -95,7 +95,7 @@ def _show_rows(screen: Screen, report: PlanReport) -> None:
 def show_overlaps(screen: Screen, report: PlanReport) -> None:
     """The first items on targets that another batch acts on."""
     found = report.overlaps
-    screen.error(f"{_some(found.count, 'item')} on targets that another batch has acted on")
+    screen.error(f"{some(found.count, 'item')} on targets that another batch has acted on")
     for overlap in found.first:
         screen.complaint(f"line {overlap.line}" if overlap.line else "", overlap.message)
     if found.count > len(found.first):
@@ -130,7 +130,3 @@ def _codes(problems: Sequence[Problem]) -> dict[str, int]:
     for problem in problems:
         counts[problem.code] = counts.get(problem.code, 0) + 1
     return counts
-
-
-def _some(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -82,10 +82,10 @@ class Progress:
 
     def __call__(self, status: Status, *_: Any, **__: Any) -> None:
         """A new reading; shown if the last one is long enough ago."""
+        self.last = status
         if self._silent:
             return
         now = time.monotonic()
-        self.last = status
         done = sum(status.count(state) for state in ItemState if not state.is_open)
         self._meter.add(at_s=now, done=done)
         if now - self._shown_s < (_DRAW_EVERY_S if self._terminal else _PLAIN_EVERY_S):
@@ -112,6 +112,8 @@ class Progress:
         pace, money = parts(status, self._meter)
         text = Text(bar(status), style="cyan", overflow="ellipsis", no_wrap=True)
         text.append(f" {pace}\n  {money}", style="default")
+        if status.trouble:
+            text.append(f"\n  {trouble_words(status.trouble)}", style="yellow")
         self._live.update(text, refresh=True)
 
     def finish(self, status: Status | None) -> None:
@@ -130,7 +132,15 @@ def bar(status: Status) -> str:
 def line(status: Status, meter: Meter) -> str:
     """``420/1000 done, 80.1/s, 7s left; 5040.00 of 12000.00 USD, 64 pending, 2 refused``."""
     pace, money = parts(status, meter)
-    return f"{pace}; {money}" if money else pace
+    told = f"{pace}; {money}" if money else pace
+    return f"{told}; {trouble_words(status.trouble)}" if status.trouble else told
+
+
+def trouble_words(trouble: str) -> str:
+    """Why nothing moves, while it is tried again."""
+    if trouble.startswith("rate_limited"):
+        return f"the provider wants fewer calls, trying again: {trouble}"
+    return f"cannot reach the provider, trying again: {trouble}"
 
 
 def parts(status: Status, meter: Meter) -> tuple[str, str]:

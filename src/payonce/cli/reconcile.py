@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from payonce.cli.common import Common, command
+from payonce.cli.common import Common, batch_of, command
 from payonce.cli.screen import Screen
 from payonce.core.errors import UsageError
-from payonce.service.opening import named, opened
+from payonce.service.opening import opened
 
 if TYPE_CHECKING:
     from payonce.reconcile.report import Report
@@ -41,14 +41,14 @@ def reconcile(common: Common, /, batch: str, **given: Any) -> int:
     from payonce.service import reconciling
 
     screen = Screen(common)
-    where = named(batch, common.ledger)
+    where = batch_of(common, batch)
     if bool(given["files"]) == bool(given["from_provider"]):
         raise UsageError(
             "name a statement, or ask the provider",
             code="usage",
             hint="--statement FILE, or --from-provider with a batch file",
         )
-    asked = reconciling.Asked(
+    question = reconciling.Asked(
         where.batch, tuple(given["files"]), mapping_of(given["mapping"]), time_us(given["start"], end=False),
         time_us(given["end"], end=True), given["write"],
     )  # fmt: skip
@@ -56,9 +56,9 @@ def reconcile(common: Common, /, batch: str, **given: Any) -> int:
         if given["from_provider"]:
             from payonce.service.reconciling_provider import reconcile_provider
 
-            report = reconcile_provider(ledger, Path(batch), asked, actor=this_actor())
+            report = reconcile_provider(ledger, Path(batch), question, actor=this_actor())
         else:
-            report = reconciling.reconcile_files(ledger, asked, actor=this_actor())
+            report = reconciling.reconcile_files(ledger, question, actor=this_actor())
     _files(screen, report, folder=given["folder"], page=given["page"])
     show(screen, report)
     return 1 if report.found else 0

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from payonce.cli.common import Common, command
+from payonce.cli.common import Common, batch_of, command
 from payonce.cli.screen import Screen
 from payonce.core.errors import UsageError
-from payonce.service.opening import named, opened
+from payonce.service.opening import opened
 
 
 @command("findings")
@@ -30,7 +30,7 @@ def findings(
     from payonce.service import reconciling_findings as life
 
     screen = Screen(common)
-    where = named(batch, common.ledger)
+    where = batch_of(common, batch)
     if acknowledge is not None and resolve is not None:
         raise UsageError("one step at a time", code="usage", hint="--acknowledge ID or --resolve ID")
     chosen = acknowledge if acknowledge is not None else resolve

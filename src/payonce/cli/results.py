@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from payonce.cli.common import Common, command
+from payonce.cli.common import Common, batch_of, command
 from payonce.cli.screen import Screen
+from payonce.cli.words import some
 from payonce.service import resulting
-from payonce.service.opening import named, opened
+from payonce.service.opening import opened
 
 
 @command("results")
@@ -29,7 +30,7 @@ def results(common: Common, batch: str, out: Path, force: bool) -> None:
     An item without an output has its state and the reason instead. FILE appears complete or not at all.
     """
     screen = Screen(common)
-    where = named(batch, common.ledger)
+    where = batch_of(common, batch)
     with opened(where.url, read_only=True) as ledger:
         if str(out) == "-":
             for record in resulting.records(ledger, where.batch):
@@ -41,4 +42,4 @@ def results(common: Common, batch: str, out: Path, force: bool) -> None:
     if common.json:
         screen.document({"batch": where.batch, "file": str(out), **counts})
     else:
-        screen.line(f"wrote {out}: {counts['items']} items, {counts['with_output']} of them with an output")
+        screen.line(f"wrote {out}: {some(counts['items'], 'item')}, {counts['with_output']} of them with an output")

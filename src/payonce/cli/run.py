@@ -18,13 +18,13 @@ from payonce.cli.plan_view import show_plan
 from payonce.cli.progress import Progress
 from payonce.cli.screen import Screen, confirmed
 from payonce.cli.summary import outcome_json, show_outcome
+from payonce.cli.words import some
 from payonce.core.errors import InputError
 from payonce.core.model import Status
 from payonce.engine.run import RunOutcome
 from payonce.service import batchfile, inspecting, planning, running, trailing_run, trailing_settings
-from payonce.service.addresses import ledger_url
 from payonce.service.batchfile import BatchFile
-from payonce.service.opening import opened
+from payonce.service.opening import opened, url_of
 from payonce.service.overlaps import OverlapError
 from payonce.service.report_plan import PlanReport
 
@@ -45,9 +45,10 @@ def run(common: Common, /, batch_file: Path, yes: bool, **said: Any) -> int:
     _end_on_sigterm()
     options = options_of(said)
     file = batchfile.load(batch_file)
-    url = ledger_url(common.ledger, file.ledger)
+    url = url_of(file, common.ledger)
     trail = trailing_settings.read(file)
     checkpoints = trailing_run.Checkpoints.of(url, trail)
+    common.named = (file.id, str(batch_file))
     _plan(screen, file, url, options, ask=not yes)
     with Progress(common) as progress:
         task = running.RunPlan(
@@ -100,13 +101,16 @@ def _plan(screen: Screen, file: BatchFile, url: str, options: planning.Options, 
             shown = True
             confirmed("seal and send this batch?", kept="nothing was sealed and nothing was sent")
         sealed = prepared.seal(ledger)
+        started = any(batch.started_us is not None for batch in ledger.batches(file.id))
     if not sealed.sealed:
         raise _held_up(file, sealed)
     if shown:
         return
     for warning in sealed.warnings:
         screen.warn(warning)
-    screen.note(f"{file.id}: {sealed.left} of {sealed.items} items to do. {sealed.guarantee}")
+    screen.note(f"{file.id}: {sealed.left} of {some(sealed.items, 'item')} to do")
+    if not started:
+        screen.note(f"guarantee  {sealed.guarantee}")
 
 
 def _held_up(file: BatchFile, report: PlanReport) -> InputError | OverlapError:
@@ -126,30 +130,32 @@ def _held_up(file: BatchFile, report: PlanReport) -> InputError | OverlapError:
 
 
 def _tell(screen: Screen, ended: Ended) -> None:
-    unknown = _unknown(ended)
+    unknown, open_ = _left(ended)
     made = ended.checkpoints
     if screen.common.json:
-        document = outcome_json(ended.outcome, batch=ended.batch, status=ended.status, unknown=unknown)
+        document = outcome_json(ended.outcome, batch=ended.batch, status=ended.status, unknown=unknown, findings=open_)
         screen.document({**document, "checkpoints": made.shown} if made is not None and made.shown else document)
     else:
-        show_outcome(screen, ended.outcome, batch=ended.batch, file=ended.file, status=ended.status, unknown=unknown)
+        about = {"batch": ended.batch, "file": ended.file}
+        show_outcome(screen, ended.outcome, **about, status=ended.status, unknown=unknown, findings=open_)
         for text in made.shown if made is not None else ():
             screen.line(text)
     for warning in made.warnings if made is not None else ():
         screen.warn(warning)
 
 
-def _unknown(ended: Ended) -> list[dict[str, Any]]:
-    """The first unknown items, read from the ledger; none where it cannot be read, which has been said by then."""
+def _left(ended: Ended) -> tuple[list[dict[str, Any]], int | None]:
+    """What is left to a person: the first unknown items and how many findings are open.
+
+    None of both where the ledger cannot be read, which has been said by then.
+    """
     from payonce.core.errors import PayonceError
     from payonce.core.states import ItemState
     from payonce.service.report import item_json
 
-    if ended.status is None or not ended.status.count(ItemState.UNKNOWN):
-        return []
     try:
         with opened(ended.ledger, read_only=True) as ledger:
             found = inspecting.items(ledger, ended.batch, states=[ItemState.UNKNOWN], limit=_MOST_LISTED)
-            return [item_json(item) for item in found]
+            return [item_json(item) for item in found], inspecting.findings_open(ledger, ended.batch)
     except PayonceError:
-        return []
+        return [], None

@@ -6,9 +6,12 @@ A reader that goes away (``payonce items B | head``) ends the output, never the 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -32,10 +35,14 @@ class Screen:
         """A line of the result, for people."""
         self._write(click.style(text, **style) if style else text)
 
+    def prose(self, text: str, *, style: Mapping[str, Any] | None = None) -> None:
+        """A line of the result in words: on a terminal it is broken between words, under its own beginning."""
+        self.line(fitted(self.common.in_their_words(text), stream=sys.stdout), style=style)
+
     def note(self, text: str) -> None:
         """A line about the way there; silenced by ``--quiet``."""
         if not self.common.quiet:
-            self._aside(text)
+            self._aside(self._words(text))
 
     def detail(self, text: str) -> None:
         """A line that only ``--verbose`` shows."""
@@ -44,19 +51,19 @@ class Screen:
 
     def warn(self, text: str) -> None:
         """A line that a person should see even with ``--quiet``."""
-        self._aside(click.style("warning: ", fg="yellow") + text)
+        self._aside(click.style("warning: ", fg="yellow") + self._words(text, after="warning: "))
 
     def error(self, text: str) -> None:
         """What is wrong."""
-        self._aside(click.style("error: ", fg="red", bold=True) + text)
+        self._aside(click.style("error: ", fg="red", bold=True) + self._words(text, after="error: "))
 
     def complaint(self, where: str, what: str) -> None:
         """One of several things that are wrong."""
-        self._aside(f"  {where}: {what}" if where else f"  {what}")
+        self._aside(self._words(f"  {where}: {what}" if where else f"  {what}"))
 
     def next_step(self, text: str) -> None:
         """What to do next."""
-        self._aside(click.style("  next: ", bold=True) + text)
+        self._aside(click.style("  next: ", bold=True) + self._words(text, after="  next: "))
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
         """Aligned columns; those in ``right`` (from 0) are aligned to the right."""
@@ -84,6 +91,9 @@ class Screen:
         except OSError:
             pass  # there is no real standard output (a test's), so nothing is left to protect
 
+    def _words(self, text: str, *, after: str = "") -> str:
+        return fitted(after + self.common.in_their_words(text), stream=sys.stderr)[len(after) :]
+
     def _write(self, text: str) -> None:
         if self.closed:
             return
@@ -97,6 +107,26 @@ class Screen:
             click.echo(text, err=True, color=self.common.color)
         except BrokenPipeError:
             pass  # nobody reads the notes; the work goes on
+
+
+def fitted(text: str, *, stream: TextIO) -> str:
+    """A text broken between words to a terminal's width; as it is elsewhere, where programs read lines."""
+    if not stream.isatty():
+        return text
+    return broken(text, width=shutil.get_terminal_size().columns)
+
+
+def broken(text: str, *, width: int) -> str:
+    """Lines of at most ``width`` columns, the later ones under the text after a label (``guarantee  ...``) or indent."""
+    label = re.match(r"\s*(?:\S+ {2,}|(?:next|error|warning|look around): )?", text)
+    indent = min(label.end() if label else 0, width // 2)
+    lines = [
+        textwrap.fill(line, width=width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+        if len(line) > width
+        else line
+        for line in text.splitlines()
+    ]
+    return "\n".join(lines)
 
 
 def confirmed(question: str, *, kept: str) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
-from payonce.cli.common import Common, command
+from payonce.cli.common import Common, batch_of, command
 from payonce.cli.screen import Screen
+from payonce.cli.words import some
 from payonce.service import settling
-from payonce.service.opening import named, opened
+from payonce.service.opening import opened
 
 
 @command("settle")
@@ -45,7 +46,7 @@ def settle(
     from payonce.ledger.actors import this_actor
 
     screen = Screen(common)
-    where = named(batch, common.ledger)
+    where = batch_of(common, batch)
     wishes = settling.Wishes(
         provider=provider, secret_variable=secret_env, unsigned=unsigned, dry_run=dry_run, environ=os.environ
     )
@@ -60,10 +61,10 @@ def _tell(screen: Screen, done: settling.Settled, *, batch: str, dry_run: bool) 
         shown = {"batch": batch, "events": done.events, "changed": dict(done.changed), "unchanged": dict(done.left)}
         screen.document({**shown, "notes": done.notes, "dry_run": dry_run})
         return
-    screen.line(f"{done.events} events read" + (", nothing written (--dry-run)" if dry_run else ""))
+    screen.line(f"{some(done.events, 'event')} read" + (", nothing written (--dry-run)" if dry_run else ""))
     for name, count in sorted(done.changed.items()):
-        screen.line(f"  {count} items are now {name}")
+        screen.line(f"  now {name}: {some(count, 'item')}")
     for why, count in sorted(done.left.items()):
-        screen.line(f"  {count} events {why}: nothing to change")
+        screen.line(f"  {some(count, 'event')} {why}: nothing to change")
     for note in done.notes:
         screen.warn(note)

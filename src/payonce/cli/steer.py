@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from payonce.cli.common import Common, command
+from payonce.cli.common import Common, batch_of, command
 from payonce.cli.screen import Screen, confirmed
 from payonce.service import inspecting
-from payonce.service.opening import named, opened
+from payonce.service.opening import opened
 from payonce.service.operating import Operator
 
 
@@ -27,7 +27,7 @@ def operator(ledger: object) -> Operator:
 @click.pass_obj
 def pause(common: Common, batch: str, reason: str | None) -> None:
     """No new call of BATCH until it is resumed; calls in flight are awaited."""
-    where = named(batch, common.ledger)
+    where = batch_of(common, batch)
     with opened(where.url) as ledger:
         operator(ledger).pause(where.batch, reason=reason)
         found = inspecting.status(ledger, where.batch)
@@ -40,7 +40,7 @@ def pause(common: Common, batch: str, reason: str | None) -> None:
 @click.pass_obj
 def resume(common: Common, batch: str, reason: str | None) -> None:
     """Let a paused or stopped BATCH go on. A process that is still running does; otherwise start it again."""
-    where = named(batch, common.ledger)
+    where = batch_of(common, batch)
     with opened(where.url) as ledger:
         operator(ledger).resume(where.batch, reason=reason)
         found = inspecting.status(ledger, where.batch)
@@ -55,7 +55,7 @@ def resume(common: Common, batch: str, reason: str | None) -> None:
 def cancel(common: Common, batch: str, reason: str | None, yes: bool) -> None:
     """Never send what is still planned in BATCH. What is pending is resolved by the next run; this cannot be undone."""
     screen = Screen(common)
-    where = named(batch, common.ledger)
+    where = batch_of(common, batch)
     with opened(where.url) as ledger:
         planned = inspecting.status(ledger, where.batch)["items"]["planned"]
         if screen.interactive and not yes:
@@ -65,7 +65,7 @@ def cancel(common: Common, batch: str, reason: str | None, yes: bool) -> None:
     _say(
         common,
         found,
-        f"{where.batch} is cancelled; {found['items']['pending']} items are pending and still to be resolved",
+        f"{where.batch} is cancelled; {found['items']['pending']} pending, still to be resolved by a run",
     )
 
 
@@ -74,4 +74,4 @@ def _say(common: Common, found: dict[str, object], text: str) -> None:
     if common.json:
         screen.document(found)
     else:
-        screen.line(text)
+        screen.prose(text)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 from payonce.cli.screen import Screen
-from payonce.cli.words import STATE_STYLE, counts, money_words
+from payonce.cli.words import STATE_STYLE, counts, money_words, show_findings, some
 from payonce.core.model import Status
 from payonce.core.states import BatchState
 from payonce.engine.run import RunOutcome
@@ -22,7 +23,12 @@ MEANING = {
 
 
 def outcome_json(
-    outcome: RunOutcome, *, batch: str, status: Status | None, unknown: Sequence[Mapping[str, Any]]
+    outcome: RunOutcome,
+    *,
+    batch: str,
+    status: Status | None,
+    unknown: Sequence[Mapping[str, Any]],
+    findings: int | None = None,
 ) -> dict[str, Any]:
     """The last document of ``payonce run --json``: the status, and how the run ended."""
     shown: dict[str, Any] = (
@@ -35,6 +41,8 @@ def outcome_json(
     shown["spooled"] = outcome.spooled
     shown["lost"] = list(outcome.lost)
     shown["unknown"] = [item["item"] for item in unknown]
+    shown["findings_open"] = findings
+    shown["trouble"] = status.trouble if status is not None else None
     return shown
 
 
@@ -46,42 +54,67 @@ def show_outcome(
     file: str,
     status: Status | None,
     unknown: Sequence[Mapping[str, Any]],
+    findings: int | None = None,
 ) -> None:
     """The end of ``payonce run`` for people."""
-    screen.line(f"{batch}: {outcome.state.value}", style=STATE_STYLE.get(outcome.state.value))
+    screen.prose(f"{batch}: {outcome.state.value}", style=STATE_STYLE.get(outcome.state.value))
     if outcome.reason:
-        screen.line(f"  reason   {outcome.reason}" + (f" ({outcome.code})" if outcome.code else ""))
+        screen.prose(f"  reason   {outcome.reason}" + (f" ({outcome.code})" if outcome.code else ""))
+    if status is not None and status.trouble and outcome.state is not BatchState.FINISHED:
+        screen.prose(f"  trouble  {status.trouble}")
     if status is not None:
         shown = status_json(status)
-        screen.line(f"  items    {counts(shown['items'])}")
+        screen.prose(f"  items    {counts(shown['items'])}")
         for currency, money in shown["money"].items():
-            screen.line(f"  money    {money_words(currency, money)}")
+            screen.prose(f"  money    {money_words(currency, money)}")
         calls = shown["calls"]
-        screen.line(
+        screen.prose(
             f"  calls    {calls['sent']} sent, {calls['lookups']} look-ups, {calls['rate_limited']} rate limited"
         )
         _show_unknown(screen, unknown, batch=batch, count=shown["items"]["unknown"])
         if shown["items"]["refused"]:
-            screen.line(f"  refused  payonce items {batch} --state refused; payonce retry {batch} ITEM --reason ...")
+            screen.prose(f"  refused  payonce items {batch} --state refused; payonce retry {batch} ITEM --reason TEXT")
+    show_findings(screen, findings or 0, batch=batch)
     if outcome.spooled:
-        screen.line(f"  spool    {outcome.spooled} answers, which the next start takes in")
+        screen.prose(f"  spool    {some(outcome.spooled, 'answer')}, taken in by the next start")
     for answer in outcome.lost:
         screen.error(f"neither ledger nor spool took this answer; keep it: {answer}")
-    screen.line(f"  exit     {outcome.exit_code}: {MEANING.get(outcome.exit_code, '')}")
+    screen.prose(f"  exit     {outcome.exit_code}: {MEANING.get(outcome.exit_code, '')}")
+    step = next_after(outcome, batch=batch, file=file, held=status is not None and status.batch.held)
+    if step:
+        screen.next_step(step)
+
+
+def next_after(outcome: RunOutcome, *, batch: str, file: str, held: bool) -> str | None:
+    """The one right way on after a run, by why it ended; None where nothing is left to do but what the counts say."""
+    again = f"payonce run {quote(file)}"
     if outcome.exit_code in (3, 75):
-        screen.next_step(f"payonce run {file}")
-    elif outcome.state is BatchState.STOPPED or outcome.state is BatchState.PAUSED:
-        screen.next_step(f"look into the reason; then payonce resume {batch} --reason ... and payonce run {file}")
+        return again
+    if outcome.state is BatchState.PAUSED:
+        return f"payonce resume {batch}, then {again}"
+    if outcome.state is not BatchState.STOPPED:
+        return None
+    if held:
+        return f"look into the reason; then payonce resume {batch} --reason TEXT, and {again}"
+    match outcome.code:
+        case "budget":
+            return f"raise [limits] budget in {file}, then {again}"
+        case "targets_held":
+            return f"payonce resolve {batch} ITEM --as ... --reason TEXT for the unknown items, then {again}"
+        case "stop_after_refusals" | "stop_after_consecutive":
+            return f"payonce items {batch} --state refused shows why; when that is put right, {again}"
+        case _:
+            return f"when the cause is gone, {again}"
 
 
 def _show_unknown(screen: Screen, unknown: Sequence[Mapping[str, Any]], *, batch: str, count: int) -> None:
     """What cannot be decided by rule, and what a person can do about it."""
     if not unknown:
         return
-    screen.line(f"  unknown  {count} items may have been executed; they are never sent again by themselves:")
+    screen.prose(f"  unknown  {some(count, 'item')} may have been executed, never sent again without your word:")
     for item in unknown:
         amount = f"{item['amount']} {item['currency']}" if item["amount"] else "no amount"
-        screen.line(f"    {item['item']}  {amount}  {item['code'] or ''} {item['message'] or ''}".rstrip())
+        screen.prose(f"    {item['item']}  {amount}  {item['code'] or ''} {item['message'] or ''}".rstrip())
     if count > len(unknown):
-        screen.line(f"    and {count - len(unknown)} more: payonce items {batch} --state unknown")
-    screen.line(f"    look each one up at the provider, then: payonce resolve {batch} ITEM --as ... --reason ...")
+        screen.prose(f"    and {count - len(unknown)} more: payonce items {batch} --state unknown")
+    screen.prose(f"    look each one up at the provider, then: payonce resolve {batch} ITEM --as ... --reason ...")

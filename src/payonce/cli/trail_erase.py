@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from payonce.cli.common import Common, command
+from payonce.cli.common import Common, batch_of, command
 from payonce.cli.screen import Screen
-from payonce.service.opening import named
 
 
 @command("erase")
@@ -25,7 +24,7 @@ def erase(common: Common, batch: str, items: tuple[str, ...], fields: tuple[str,
     from payonce.service import trailing_erase
 
     screen = Screen(common)
-    where = named(batch, common.ledger)
+    where = batch_of(common, batch)
     if screen.interactive and not yes:
         what = f"{len(items)} items" if items else "all items"
         click.confirm(f"erase personal data of {what} of {where.batch} for good?", abort=True, err=True)

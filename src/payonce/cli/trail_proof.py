@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
-from payonce.cli.common import Common, command
+from payonce.cli.common import Common, batch_of, command
 from payonce.cli.screen import Screen
 from payonce.service.addresses import ledger_url
-from payonce.service.opening import named
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -28,7 +27,7 @@ def prove(common: Common, batch: str, item: str, out: Path | None, key: str | No
     from payonce.service import trailing
 
     screen = Screen(common)
-    where = named(batch, common.ledger)
+    where = batch_of(common, batch)
     document = trailing.prove(where.url, batch=where.batch, item=item, key=key, kept=kept)
     if out is None:
         screen.document(document)
@@ -82,7 +81,7 @@ def export(common: Common, batch: str | None, out: Path, key: str | None, force:
     from payonce.service import trailing_export
 
     screen = Screen(common)
-    where = named(batch, common.ledger) if batch is not None else None
+    where = batch_of(common, batch) if batch is not None else None
     url = where.url if where else ledger_url(common.ledger)
     order = trailing_export.Order(where.batch if where else None, out, key, force)
     made = trailing_export.write(url, order)

@@ -27,19 +27,36 @@ BATCH_STATES = ("sealed", "running", "paused", "stopped", "interrupted", "halted
 
 def show_status(screen: Screen, status: Mapping[str, Any]) -> None:
     """One batch: its state and why, its counts, which add up, its money, calls, times and pace."""
-    screen.line(f"{status['batch']}: {status['state']}", style=STATE_STYLE.get(status["state"]))
+    state = "open" if status["open"] and status["state"] == "running" else status["state"]
+    screen.prose(f"{status['batch']}: {state}", style=STATE_STYLE.get(status["state"]))
+    if status["state"] == "interrupted":
+        screen.prose("  process  no process is working on it; the same command goes on")
     if status["reason"]:
-        screen.line(f"  reason   {status['reason']}" + (f" ({status['reason_code']})" if status["reason_code"] else ""))
+        screen.prose(
+            f"  reason   {status['reason']}" + (f" ({status['reason_code']})" if status["reason_code"] else "")
+        )
     account = f", account {status['account']}" if status["account"] else ""
     mode = f" ({status['mode']})" if status["mode"] else ""
-    screen.line(f"  what     {status['operation']} through {status['provider']}{account}{mode}")
-    screen.line(f"  items    {counts(status['items'])}")
+    screen.prose(f"  what     {status['operation']} through {status['provider']}{account}{mode}")
+    screen.prose(f"  items    {counts(status['items'])}")
     for currency, money in status["money"].items():
-        screen.line(f"  money    {money_words(currency, money)}")
+        screen.prose(f"  money    {money_words(currency, money)}")
     calls = status["calls"]
     limited = f", {calls['rate_limited']} answered with a rate limit" if calls["rate_limited"] else ""
-    screen.line(f"  calls    {calls['sent']} sent, {calls['lookups']} look-ups{limited}")
-    screen.line(f"  time     {times(status)}")
+    screen.prose(f"  calls    {calls['sent']} sent, {calls['lookups']} look-ups{limited}")
+    screen.prose(f"  time     {times(status)}")
+    show_findings(screen, status["findings_open"], batch=status["batch"])
+
+
+def show_findings(screen: Screen, count: int, *, batch: str) -> None:
+    """Findings that wait for a person, if there are any."""
+    if count:
+        screen.prose(f"  findings {some(count, 'finding')} open: payonce findings {batch}", style={"fg": "yellow"})
+
+
+def some(count: int, what: str) -> str:
+    """``1 item``, ``2 items``."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def counts(items: Mapping[str, int]) -> str:

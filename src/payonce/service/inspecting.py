@@ -38,7 +38,7 @@ def find_batch(ledger: Ledger, batch: str) -> Batch:
         raise UsageError(
             f"there is no batch {batch!r}: the ledger {ledger.info().url} is empty",
             code="unknown_batch",
-            hint="payonce plan BATCH.toml seals one; --ledger URL names another ledger",
+            hint="payonce plan BATCH.toml seals one; --ledger URL names another ledger, or give the batch file's path",
         )
     from difflib import get_close_matches
 
@@ -46,7 +46,8 @@ def find_batch(ledger: Ledger, batch: str) -> Batch:
     raise UsageError(
         f"there is no batch {batch!r} in {ledger.info().url}",
         code="unknown_batch",
-        hint=f"did you mean {near[0]!r}?" if near else "payonce status lists the batches",
+        hint=(f"did you mean {near[0]!r}? " if near else "payonce status lists the batches; ")
+        + "--ledger URL names another ledger, or give the batch file's path",
     )
 
 
@@ -67,7 +68,19 @@ def status(ledger: Ledger, batch: str) -> dict[str, Any]:
     """One batch in the JSON shape, with its pace."""
     find_batch(ledger, batch)
     now = ledger.status(batch)
-    return with_pace(now, pace(ledger, now))
+    return {**with_pace(now, pace(ledger, now)), "findings_open": findings_open(ledger, batch)}
+
+
+def findings_open(ledger: Ledger, batch: str) -> int:
+    """How many findings of a batch nobody has acknowledged or resolved, whatever opened them."""
+    last: dict[int, str] = {}
+    for row in ledger.findings(batch):
+        first = row.data.get("of")
+        if isinstance(first, int) and first in last:
+            last[first] = str(row.data.get("state"))
+        else:
+            last[row.id] = row.state
+    return sum(state == "open" for state in last.values())
 
 
 def with_pace(now: Status, at: Pace) -> dict[str, Any]:
@@ -82,14 +95,17 @@ def batches(ledger: Ledger) -> dict[str, Any]:
     """All batches of the ledger, newest first."""
     return {
         "ledger": ledger.info().url,
-        "batches": [status_json(ledger.status(found.spec.id)) for found in ledger.batches()],
+        "batches": [
+            {**status_json(ledger.status(found.spec.id)), "findings_open": findings_open(ledger, found.spec.id)}
+            for found in ledger.batches()
+        ],
     }
 
 
 def pace(ledger: Ledger, now: Status) -> Pace:
-    """The pace over the batch's latest events. None of a batch that is not running: it has no pace."""
+    """The pace over the batch's latest events. None of a batch that nobody works on: it has no pace."""
     left = sum(now.count(state) for state in ItemState if state.is_open)
-    if now.batch.state is not BatchState.RUNNING or left == 0:
+    if now.batch.state is not BatchState.RUNNING or not now.live_workers or left == 0:
         return Pace(None, None)
     head = ledger.info().events
     events = [

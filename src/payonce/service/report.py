@@ -14,7 +14,18 @@ import orjson
 from payonce.core.events import iso
 from payonce.core.model import Batch, Event, Item, Status
 from payonce.core.money import format_minor
-from payonce.core.states import ItemState
+from payonce.core.states import BatchState, ItemState
+
+
+def shown_state(status: Status) -> str:
+    """The batch's state as people should read it: running only where a process works on it.
+
+    A batch whose process was killed is ``interrupted``. A batch that items are added to one by one, from Python, has no
+    process of its own and stays ``running``.
+    """
+    if status.batch.state is BatchState.RUNNING and not status.live_workers and status.batch.seal:
+        return BatchState.INTERRUPTED.value
+    return status.batch.state.value
 
 
 def status_json(status: Status) -> dict[str, Any]:
@@ -23,7 +34,8 @@ def status_json(status: Status) -> dict[str, Any]:
     counts = {state.value: status.count(state) for state in ItemState}
     return {
         "batch": batch.spec.id,
-        "state": batch.state.value,
+        "state": shown_state(status),
+        "open": not batch.seal,
         "items": {"total": batch.items, **counts},
         "money": {currency: _money(status, currency) for currency in currencies(status)},
         "calls": {"sent": status.calls_sent, "lookups": status.lookups, "rate_limited": status.rate_limited},
