@@ -12,8 +12,7 @@ from payonce.cli.audit import tables_of
 from payonce.cli.common import Common, command
 from payonce.cli.screen import Screen
 from payonce.core.errors import InputError
-from payonce.service.addresses import ledger_url
-from payonce.service.opening import opened
+from payonce.service.opening import opened, url_of
 
 _PATH = click.Path(path_type=Path)
 
@@ -37,7 +36,7 @@ def adopt(common: Common, batch_file: Path, file: Path, as_statement: bool, mapp
     screen = Screen(common)
     loaded = batchfile.load(batch_file)
     asked = adopting.Asked(loaded.id, file, tables_of(mapping), as_statement)
-    with opened(ledger_url(common.ledger, loaded.ledger), create=True) as ledger:
+    with opened(url_of(loaded, common.ledger), create=True) as ledger:
         prepared = asyncio.run(planning.prepare(loaded, ledger, planning.Options(environ=os.environ)))
         report = prepared.seal(ledger)
         if not report.sealed:

@@ -12,6 +12,7 @@ from payonce.cli.screen import Screen
 from payonce.service import batchfile
 from payonce.service import doctor as service
 from payonce.service.addresses import ledger_url
+from payonce.service.opening import url_of
 
 
 @command("doctor")
@@ -24,7 +25,7 @@ def doctor(common: Common, batch_file: Path | None) -> int:
     """
     screen = Screen(common)
     file = batchfile.load(batch_file) if batch_file else None
-    url = ledger_url(common.ledger, file.ledger if file else None)
+    url = url_of(file, common.ledger) if file else ledger_url(common.ledger)
     found = service.examine(url, file, os.environ)
     if common.json:
         screen.document(found)
