@@ -6,6 +6,7 @@ import sqlite3
 
 import pytest
 
+import payonce
 from payonce.cli.common import Common
 from payonce.cli.progress import Meter, line
 from payonce.cli.screen import broken
@@ -17,8 +18,8 @@ from payonce.service.report import shown_state
 from tests.cli.conftest import Desk
 
 
-def status(*, workers: int, seal: str = "aa", trouble: str | None = None) -> Status:
-    batch = Batch(BatchSpec("b", "refund", "http"), 1, BatchState.RUNNING, seal, 2)
+def status(*, workers: int, provider: str = "http", trouble: str | None = None) -> Status:
+    batch = Batch(BatchSpec("b", "refund", provider), 1, BatchState.RUNNING, "aa", 2)
     return Status(batch, (Tally(ItemState.PLANNED, "USD", 2, 2000),), live_workers=workers, trouble=trouble)
 
 
@@ -48,10 +49,22 @@ def test_a_run_without_a_process_is_interrupted(desk: Desk) -> None:
 
 
 def test_running_is_told_only_where_a_process_works() -> None:
-    """A batch that items are added to one by one has no process of its own and is not interrupted."""
+    """A batch whose process is gone is interrupted."""
     assert shown_state(status(workers=1)) == "running"
     assert shown_state(status(workers=0)) == "interrupted"
-    assert shown_state(status(workers=0, seal="")) == "running"
+
+
+def test_a_batch_of_single_calls_is_open(desk: Desk) -> None:
+    """It has no process of its own, so it is not interrupted; words say open, JSON has a field for it."""
+    money = payonce.Money("12.50", "USD")
+    with payonce.once("sqlite:payonce.db", batch="po", item="p-1", money=money, key=True, retention="24h") as call:
+        call.executed("po-1")
+    said = desk("status", "po", "--json").json
+    assert (said["state"], said["open"]) == ("running", True)
+    assert desk("status", "po").out.startswith("po: open\n")
+    whole = payonce.operation(key=True, retention="24h")(lambda call: payonce.Executed("r-1", call.money))
+    assert payonce.run("whole", [("w-1", money)], whole).exit_code == 0
+    assert desk("status", "whole", "--json").json["open"] is False
 
 
 def test_trouble_is_told_while_it_lasts() -> None:

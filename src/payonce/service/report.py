@@ -17,13 +17,18 @@ from payonce.core.money import format_minor
 from payonce.core.states import BatchState, ItemState
 
 
+def is_open(batch: Batch) -> bool:
+    """Whether items are added to the batch one by one, from Python: it was never sealed as a whole, with no provider settings bound."""
+    return batch.spec.provider == "python" and "provider_digest" not in batch.spec.config
+
+
 def shown_state(status: Status) -> str:
     """The batch's state as people should read it: running only where a process works on it.
 
     A batch whose process was killed is ``interrupted``. A batch that items are added to one by one, from Python, has no
     process of its own and stays ``running``.
     """
-    if status.batch.state is BatchState.RUNNING and not status.live_workers and status.batch.seal:
+    if status.batch.state is BatchState.RUNNING and not status.live_workers and not is_open(status.batch):
         return BatchState.INTERRUPTED.value
     return status.batch.state.value
 
@@ -35,7 +40,7 @@ def status_json(status: Status) -> dict[str, Any]:
     return {
         "batch": batch.spec.id,
         "state": shown_state(status),
-        "open": not batch.seal,
+        "open": is_open(batch),
         "items": {"total": batch.items, **counts},
         "money": {currency: _money(status, currency) for currency in currencies(status)},
         "calls": {"sent": status.calls_sent, "lookups": status.lookups, "rate_limited": status.rate_limited},
