@@ -35,7 +35,7 @@ from payonce.core.decide import (
 from payonce.core.errors import ConfigError, LedgerError
 from payonce.core.keys import KeyMaker
 from payonce.core.model import SECOND_US, Finding, Item, OpenIntent, Request
-from payonce.core.outcome import Found, LookupFailed, NotExecuted, Reply, Stop
+from payonce.core.outcome import Found, LookupFailed, LookupReply, NotExecuted, Reply, Stop, Unresolved
 from payonce.core.states import ItemEvent
 from payonce.engine.changes import (
     NOTHING_KEPT,
@@ -146,6 +146,11 @@ class Caller:
             reply = await session.provider.send(
                 request, item, key=key, timeout_us=session.timeout_us, gate=session.gate(send_by)
             )
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            # The operation itself raised it: an exception like any other, after which it may have been executed.
+            reply = Reply(Unresolved("exception:CancelledError", "the operation was cancelled from within"))
         finally:
             session.in_flight -= 1
         hit("after_answer")
@@ -222,18 +227,20 @@ class Caller:
             seen=seen,
             stop=stop,
         )
+        findings += session.references.shared(item, change)
         if findings:
             change = replace(change, findings=change.findings + findings)
         if payloads and change.output is None:  # the answer that is the product is kept as the output
             change = replace(change, payloads=payloads)
+        if change.stop is not None:
+            # Before the write is awaited: an intent written ahead must not leave while this answer becomes durable.
+            session.stopped_by(change.stop)
         hit("before_commit")
         landed = await self._write(item, change)
         hit("after_commit")
         if landed is not Landed.LANDED:
             session.late(item, change, landed)
             return
-        if change.stop is not None:
-            session.stopped_by(change.stop)
         self._hand_back(item, verdict, change)
 
     async def _write(self, item: Item, change: Change) -> Landed:
@@ -321,12 +328,21 @@ class Caller:
                 reply = await self._send(item, intent.key, request)
             await self._after(item, intent.key, reply, resend=True)
 
-    async def _look_up(self, intent: OpenIntent) -> None:
+    async def _ask(self, intent: OpenIntent) -> LookupReply:
         session, item = self.session, intent.item
+        try:
+            return await session.provider.lookup(item, key=intent.key, step=item.step, timeout_us=session.timeout_us)
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            return LookupFailed("exception:CancelledError", "the look-up was cancelled from within")
+
+    async def _look_up(self, intent: OpenIntent) -> None:
+        session = self.session
         await session.pacer.turn()
         hit("before_lookup")
         async with self.calls:
-            reply = await session.provider.lookup(item, key=intent.key, step=item.step, timeout_us=session.timeout_us)
+            reply = await self._ask(intent)
         hit("after_lookup")
         if isinstance(reply, LookupFailed):
             await self._lookup_failed(intent, reply)
@@ -389,3 +405,9 @@ def _is_rate(reply: Reply) -> bool:
     if reply.status is not None:
         return reply.status == 429
     return isinstance(reply.outcome, NotExecuted) and reply.outcome.code == "rate_limited"
+
+
+def _is_cancelled() -> bool:
+    """Whether the present task was asked to end, rather than something in it having raised the same exception."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -20,6 +20,7 @@ from payonce.core.payloads import PayloadPolicy
 from payonce.core.states import ItemEvent
 from payonce.engine.pacing import LedgerTime, Pacer
 from payonce.engine.ports import Clock, EngineLedger
+from payonce.engine.references import References
 from payonce.engine.schedule import Schedule
 from payonce.engine.spool import Spool, Spooled
 from payonce.engine.stop import Ending, StopRequest
@@ -62,6 +63,7 @@ class Session:
     in_flight: int = 0
     heard_us: int = 0
     trouble: str | None = None
+    references: References = field(default_factory=References)
     resolve_only: bool = False
     blocked_by_budget: bool = False
     blocked_by_target: bool = False

@@ -130,10 +130,10 @@ class Marker:
 
 def refuse_lost(path: Path) -> None:
     """Raises LedgerPlaceError ``ledger_lost`` where no ledger is, but its mark is: a new one would pay all again."""
-    mark = path.with_name(path.name + ".head")
-    if mark.exists():
+    mark = next(iter((*path.parent.glob(path.name + ".head"), *path.parent.glob("*.spool"))), None)
+    if mark is not None:
         raise LedgerPlaceError(
-            f"there is no ledger at {path}, but its mark {mark.name} is still there: the ledger was lost or moved",
+            f"there is no ledger at {path}, but {mark.name} is still there: a ledger was lost or moved",
             code="ledger_lost",
             hint=f"put the ledger back; to begin a new one, which knows of nothing that was paid, remove {mark}",
         )
