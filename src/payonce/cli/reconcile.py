@@ -9,6 +9,7 @@ import click
 
 from payonce.cli.common import Common, batch_of, command
 from payonce.cli.screen import Screen
+from payonce.cli.words import some
 from payonce.core.errors import UsageError
 from payonce.service.opening import opened
 
@@ -160,8 +161,8 @@ def _show_proofs(screen: Screen, found: dict[str, Any]) -> None:
         screen.warn(f"{change['item']}: {change['why']}")
     open_proofs = [p for p in found["proofs"] if p["proves"] != "returned"] if not found["applied"] else []
     if open_proofs:
-        screen.note(f"the statement decides {len(open_proofs)} items that the ledger does not know: --apply writes it")
+        screen.note(f"the statement decides {some(len(open_proofs), 'item')} unknown to the ledger: --apply writes it")
     for miss in found["near_misses"][:_MOST_SHOWN]:
         screen.note(f"{miss['item']}: {miss['note']}; nothing was matched by it")
     if found["undecided"]:
-        screen.note(f"{len(found['undecided'])} items without a known outcome are not decided by this statement")
+        screen.note(f"not decided by this statement: {some(len(found['undecided']), 'item')} without a known outcome")

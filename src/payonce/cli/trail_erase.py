@@ -6,6 +6,7 @@ import click
 
 from payonce.cli.common import Common, batch_of, command
 from payonce.cli.screen import Screen
+from payonce.cli.words import some
 
 
 @command("erase")
@@ -26,7 +27,7 @@ def erase(common: Common, batch: str, items: tuple[str, ...], fields: tuple[str,
     screen = Screen(common)
     where = batch_of(common, batch)
     if screen.interactive and not yes:
-        what = f"{len(items)} items" if items else "all items"
+        what = some(len(items), "item") if items else "all items"
         click.confirm(f"erase personal data of {what} of {where.batch} for good?", abort=True, err=True)
     done = trailing_erase.erase(
         where.url, batch=where.batch, items=items, fields=fields, actor=this_actor(), reason=reason
