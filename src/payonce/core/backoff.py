@@ -43,12 +43,17 @@ class Pace:
         the raise was too much, and counts."""
         if self.per_ks is not None and self.cut_us is not None and now_us - self.cut_us < SECOND_US // 2:
             return self
+        if accepted_per_s == 0 and self.per_ks is not None:
+            # Nothing was taken, so nothing was measured: half as fast, not a standstill.
+            return Pace(max(1000, self.per_ks // 2), now_us, now_us)
         seen = max(accepted_per_s, 1) * 1000
         target = seen if self.per_ks is None else min(seen, self.per_ks)
         return Pace(max(1000, target * 9 // 10), now_us, now_us)
 
     def grow(self, *, now_us: int) -> Pace:
-        """After calls that were taken: a twentieth more for a second without a 429."""
+        """After calls that were taken: a twentieth more for a second without a 429, a tenth where the last cut was
+        long ago (a storm that has passed must not slow the rest of the batch down)."""
         if self.per_ks is None or now_us - self.changed_us < SECOND_US:
             return self
-        return Pace(self.per_ks + max(500, self.per_ks // 20), now_us, self.cut_us)
+        calm = self.cut_us is None or now_us - self.cut_us > 5 * SECOND_US
+        return Pace(self.per_ks + max(500, self.per_ks // (10 if calm else 20)), now_us, self.cut_us)

@@ -63,12 +63,14 @@ def test_never_slower_than_one_call_a_second() -> None:
 
 
 def test_grows_once_a_second_at_most() -> None:
-    """However many calls are taken, the pace is raised by a twentieth (at least half a call) once a second."""
-    pace = Pace(100_000, 0)
+    """However many calls are taken, the pace is raised by a twentieth (at least half a call) once a second, by a tenth
+    where the last cut was long ago."""
+    pace = Pace(100_000, 0, 0)
     assert pace.grow(now_us=SECOND_US - 1) is pace
     once = pace.grow(now_us=SECOND_US)
     assert once.per_ks == 105_000 and once.grow(now_us=SECOND_US + 1) is once
     assert Pace(1000, 0).grow(now_us=SECOND_US).per_ks == 1500
+    assert Pace(100_000, 0, 0).grow(now_us=6 * SECOND_US).per_ks == 110_000
 
 
 def calls_at_a_limit(limit: int, *, latency_us: int, seconds: int) -> list[tuple[int, bool]]:

@@ -268,7 +268,7 @@ def test_finds_a_provider_s_limit(limit: int, workers: int) -> None:
         return calls
 
     calls = [took for at_us, took in run_virtually(main) if 60 * SECOND_US < at_us <= 120 * SECOND_US]
-    assert limit * 60 * 0.6 < sum(calls) <= limit * 60
+    assert limit * 60 * 0.5 < sum(calls) <= limit * 60
     assert calls.count(False) * 6 < len(calls)
 
 
@@ -345,20 +345,21 @@ def test_spacing_saves_up_a_tenth_of_a_second() -> None:
 
 
 def test_a_window_looks_one_second_back() -> None:
-    """Rates are measured over the last second, or over what there is of it."""
+    """Rates are measured over the last second, or over what there is of it; with few answers over the last twenty."""
     window = Window()
     for n in range(50):
         window.took(n * 10_000)
     assert window.taken_per_s(490_000) == pytest.approx(100, rel=0.05)
-    assert window.taken_per_s(1_490_000) == 1
+    assert window.taken_per_s(1_490_000) == pytest.approx(17, abs=2)
     assert window.taken_per_s(10**9) == 0
 
 
 @pytest.mark.parametrize(
-    ("taken", "limited", "is_limit"), [(0, 1, True), (100, 1, False), (100, 30, True), (3, 4, False), (15, 5, True)]
+    ("taken", "limited", "is_limit"),
+    [(0, 1, False), (0, 5, True), (100, 1, False), (100, 30, True), (3, 4, False), (15, 5, True)],
 )
 def test_when_429s_are_a_limit(taken: int, limited: int, is_limit: bool) -> None:
-    """A fifth of the calls or more and five at least; or a single one where nothing is taken at all."""
+    """A fifth of the calls or more and five at least."""
     window = Window()
     for _ in range(taken):
         window.took(0)
@@ -380,3 +381,28 @@ def test_the_lower_of_rate_and_pace_counts() -> None:
 
     assert run_virtually(main) == [50_000, 20_000, 50_000]
     assert Limits().rate_per_ks is None
+
+
+def test_stray_429s_do_not_bring_a_batch_to_a_standstill() -> None:
+    """One call in twenty meets a stray 429, the very first among them: the batch keeps its speed."""
+
+    async def main(clock: VirtualClock) -> int:
+        world, calls = World(clock, None), [0]
+        pacer = await world.worker()
+
+        async def caller() -> None:
+            while clock.steady_us() < 20 * SECOND_US:
+                await pacer.turn()
+                await pacer.guard(FOREVER_US)
+                calls[0] += 1
+                stray = calls[0] % 20 == 1
+                await asyncio.sleep(0.02)
+                if stray:
+                    await asyncio.sleep(pacer.refused(retry_after_us=None, is_rate=True) / SECOND_US)
+                else:
+                    pacer.accepted()
+
+        await asyncio.gather(*(caller() for _ in range(16)))
+        return calls[0]
+
+    assert run_virtually(main) > 20 * 16 * 20
