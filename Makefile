@@ -38,7 +38,7 @@ imports: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 
 unit: $(STAMP)   ## the tests alone
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 3 -q
 
 torture: $(STAMP) ## the tests that kill processes and fill disks, at full size (about ten minutes)
 	PAYONCE_TORTURE=1 timeout 1800 $(BIN)/python -m pytest -q tests/crash

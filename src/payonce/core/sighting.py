@@ -128,7 +128,9 @@ def _carries_ours(execution: Execution, intent: OpenIntent) -> bool:
 
 
 def _is_long_before(execution: Execution, intent: OpenIntent) -> bool:
-    if execution.at_us is None or (execution.key is not None and execution.key == intent.key):
+    if execution.at_us is None or intent.item.generation > 0:
+        return False  # an earlier generation of this item may have executed it at any time
+    if execution.key is not None and execution.key == intent.key:
         return False
     return execution.at_us < intent.first_sent_us - LONG_BEFORE_US
 
