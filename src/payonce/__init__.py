@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from payonce.core.states import BatchState, ItemState, Settlement
     from payonce.providers.python_operation import Call, operation
-    from payonce.service.single import ItemBusy, ItemRefused, ItemUnknown
+    from payonce.service.single_desk import ItemBusy, ItemRefused, ItemUnknown
 
 __version__ = "0.1.0"
 
@@ -63,7 +63,7 @@ _HOMES = {
     ),
     "payonce.core.states": ("BatchState", "ItemState", "Settlement"),
     "payonce.providers.python_operation": ("Call", "operation"),
-    "payonce.service.single": ("ItemBusy", "ItemRefused", "ItemUnknown"),
+    "payonce.service.single_desk": ("ItemBusy", "ItemRefused", "ItemUnknown"),
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -11,15 +11,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-import threading
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
-from payonce.core.commands import BatchCommand, Command, Control, Intend, Landed
+from payonce.core.commands import Command, Intend, Landed
 from payonce.core.decide import (
     Doubt,
     GiveUp,
@@ -32,7 +30,7 @@ from payonce.core.decide import (
     judge,
     next_move,
 )
-from payonce.core.errors import PayonceError, SealedError, UsageError
+from payonce.core.errors import SealedError, UsageError
 from payonce.core.keys import derive_key
 from payonce.core.model import SECOND_US, BatchSpec, Declaration, Item, NewItem, OpenIntent, Request, Worker
 from payonce.core.money import Money
@@ -40,85 +38,13 @@ from payonce.core.outcome import Executed, Found, LookupFailed, Outcome, Reply, 
 from payonce.core.states import ItemEvent, ItemState
 from payonce.engine.changes import change_for, evidence_of_found, evidence_of_reply, failed_lookup
 from payonce.ledger.actors import this_actor
-from payonce.ledger.connect import connect
-from payonce.ledger.protocol import Ledger
 from payonce.providers.python_operation import Call, OperationSettings
 from payonce.service.pythonic import check_items
+from payonce.service.single_desk import MARGIN_US, Desk, ItemBusy, ItemRefused, ItemUnknown, desk_of
 
 _ATTEMPTS: Final = 5
-_MARGIN_US: Final = 30 * SECOND_US
 _LONGEST_WAIT_US: Final = 120 * SECOND_US
 T = TypeVar("T")
-
-
-class ItemUnknown(PayonceError):
-    """Nobody can know by rule whether the item was executed: a person has to resolve it. Nothing was sent now."""
-
-    exit_code = 1
-
-
-class ItemBusy(PayonceError):
-    """The item is in another process's or task's hands, or must not be asked about yet. Nothing was sent now."""
-
-    exit_code = 75
-
-
-class ItemRefused(PayonceError):
-    """The item was refused or left out earlier; ``payonce retry`` puts it back. Nothing was sent now."""
-
-    exit_code = 1
-
-
-class Desk:
-    """One ledger in this process: a store that one thread owns, and this process's worker on each batch."""
-
-    def __init__(self, url: str) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="payonce-once")
-        self._url = url
-        self._store: Ledger | None = None
-        self._workers: dict[str, Worker] = {}
-        self.active: set[tuple[str, str]] = set()
-
-    def call(self, verb: Callable[[Desk], T]) -> T:
-        """Runs a verb in the store's thread and waits."""
-        return self._pool.submit(verb, self).result()
-
-    async def call_async(self, verb: Callable[[Desk], T]) -> T:
-        """The same without blocking the event loop."""
-        return await asyncio.wrap_future(self._pool.submit(verb, self))
-
-    @property
-    def store(self) -> Ledger:
-        """The ledger, opened (and made, if there is none) at first use."""
-        if self._store is None:
-            self._store = connect(self._url, create=True)
-        return self._store
-
-    def now_us(self) -> int:
-        """Wall-clock microseconds."""
-        return time.time_ns() // 1000
-
-    def worker(self, batch: str, *, lease_us: int) -> Worker:
-        """This process's worker on a batch, its lease long enough for one more call."""
-        worker = self._workers.get(batch)
-        if worker is None:
-            worker = self.store.join(batch, actor=this_actor(), lease_us=lease_us)
-            self.store.control(batch, Control(BatchCommand.START), actor=this_actor(), worker=worker)
-        elif worker.lease_until_us < time.time_ns() // 1000 + lease_us - _MARGIN_US // 2:
-            worker = self.store.renew(worker, lease_us=lease_us)
-        self._workers[batch] = worker
-        return worker
-
-
-_desks: dict[str, Desk] = {}
-_lock: Final = threading.Lock()
-
-
-def _desk(url: str) -> Desk:
-    with _lock:
-        if url not in _desks:
-            _desks[url] = Desk(url)
-        return _desks[url]
 
 
 @dataclass(slots=True)
@@ -191,7 +117,7 @@ class Once:
     # entering
 
     def __enter__(self) -> OnceCall:
-        desk = _desk(self.ledger)
+        desk = desk_of(self.ledger)
         found = desk.call(self._open)
         while not isinstance(found, OnceCall):
             time.sleep(self._wait(found))
@@ -201,7 +127,7 @@ class Once:
         return self._entered(found)
 
     async def __aenter__(self) -> OnceCall:
-        desk = _desk(self.ledger)
+        desk = desk_of(self.ledger)
         found = await desk.call_async(self._open)
         while not isinstance(found, OnceCall):
             await asyncio.sleep(self._wait(found))
@@ -326,7 +252,7 @@ class Once:
 
     @property
     def _lease_us(self) -> int:
-        return self.settings.timeout_us + _MARGIN_US
+        return self.settings.timeout_us + MARGIN_US
 
     def _key(self, item: Item) -> str | None:
         declared = self._declaration.key
@@ -383,13 +309,13 @@ class Once:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._has_to_record():
-            _desk(self.ledger).call(functools.partial(self._record, fault=fault))
+            desk_of(self.ledger).call(functools.partial(self._record, fault=fault))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._has_to_record():
-            await asyncio.shield(_desk(self.ledger).call_async(functools.partial(self._record, fault=fault)))
+            await asyncio.shield(desk_of(self.ledger).call_async(functools.partial(self._record, fault=fault)))
 
     def _has_to_record(self) -> bool:
         return self._call is not None and not self._call.done

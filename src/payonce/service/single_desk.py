@@ -1,0 +1,90 @@
+"""What guarded single calls share in one process: the ledger, in a thread of its own, and a worker on each batch."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from payonce.core.commands import BatchCommand, Control
+from payonce.core.errors import PayonceError
+from payonce.core.model import SECOND_US, Worker
+from payonce.ledger.actors import this_actor
+from payonce.ledger.connect import connect
+from payonce.ledger.protocol import Ledger
+
+MARGIN_US: Final = 30 * SECOND_US
+T = TypeVar("T")
+
+
+class ItemUnknown(PayonceError):
+    """Nobody can know by rule whether the item was executed: a person has to resolve it. Nothing was sent now."""
+
+    exit_code = 1
+
+
+class ItemBusy(PayonceError):
+    """The item is in another process's or task's hands, or must not be asked about yet. Nothing was sent now."""
+
+    exit_code = 75
+
+
+class ItemRefused(PayonceError):
+    """The item was refused or left out earlier; ``payonce retry`` puts it back. Nothing was sent now."""
+
+    exit_code = 1
+
+
+class Desk:
+    """One ledger in this process: a store that one thread owns, and this process's worker on each batch."""
+
+    def __init__(self, url: str) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="payonce-once")
+        self._url = url
+        self._store: Ledger | None = None
+        self._workers: dict[str, Worker] = {}
+        self.active: set[tuple[str, str]] = set()
+
+    def call(self, verb: Callable[[Desk], T]) -> T:
+        """Runs a verb in the store's thread and waits."""
+        return self._pool.submit(verb, self).result()
+
+    async def call_async(self, verb: Callable[[Desk], T]) -> T:
+        """The same without blocking the event loop."""
+        return await asyncio.wrap_future(self._pool.submit(verb, self))
+
+    @property
+    def store(self) -> Ledger:
+        """The ledger, opened (and made, if there is none) at first use."""
+        if self._store is None:
+            self._store = connect(self._url, create=True)
+        return self._store
+
+    def now_us(self) -> int:
+        """Wall-clock microseconds."""
+        return time.time_ns() // 1000
+
+    def worker(self, batch: str, *, lease_us: int) -> Worker:
+        """This process's worker on a batch, its lease long enough for one more call."""
+        worker = self._workers.get(batch)
+        if worker is None:
+            worker = self.store.join(batch, actor=this_actor(), lease_us=lease_us)
+            self.store.control(batch, Control(BatchCommand.START), actor=this_actor(), worker=worker)
+        elif worker.lease_until_us < time.time_ns() // 1000 + lease_us - MARGIN_US // 2:
+            worker = self.store.renew(worker, lease_us=lease_us)
+        self._workers[batch] = worker
+        return worker
+
+
+_desks: dict[str, Desk] = {}
+_lock: Final = threading.Lock()
+
+
+def desk_of(url: str) -> Desk:
+    with _lock:
+        if url not in _desks:
+            _desks[url] = Desk(url)
+        return _desks[url]
