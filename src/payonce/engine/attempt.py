@@ -247,7 +247,10 @@ class Caller:
         """A change of an item in hand. What the ledger does not take goes to the spool, and the run halts."""
         session = self.session
         try:
-            return await session.ledger.write(session.worker, change)
+            durable = change
+            if session.outputs.takes(change):  # its file is durable before the commit that names it
+                durable = await asyncio.to_thread(session.outputs.set_aside, change)
+            return await session.ledger.write(session.worker, durable)
         except LedgerError as fault:
             session.to_spool(item, change)
             session.halt(fault)

@@ -24,6 +24,7 @@ from payonce.engine.references import References
 from payonce.engine.schedule import Schedule
 from payonce.engine.spool import Spool, Spooled
 from payonce.engine.stop import Ending, StopRequest
+from payonce.ledger.outputs import OutputFiles
 from payonce.providers.protocol import Gate, Provider
 
 # A call must be handed to the socket this long after its intent at the latest.
@@ -58,6 +59,7 @@ class Session:
     lease_us: int
     lease_steady_us: int
     payloads: PayloadPolicy = PayloadPolicy()
+    outputs: OutputFiles = field(default_factory=lambda: OutputFiles(None))
     schedule: Schedule = field(default_factory=Schedule)
     send_by: dict[int, int] = field(default_factory=dict)
     in_flight: int = 0

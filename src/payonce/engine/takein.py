@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from payonce.core.commands import BatchCommand, Control, Landed
 from payonce.core.model import Finding
 from payonce.core.states import ItemEvent, ItemState
@@ -29,6 +31,7 @@ async def take_in_spool(session: Session, spool: Spool) -> int:
             if record.ledger != session.ledger_id or record.batch != session.batch.spec.id:
                 kept += 1
                 continue
+            record = replace(record, change=session.outputs.set_aside(record.change))
             landed = await _apply(session, record)
             if landed is False:
                 await _keep_proof(session, record)
