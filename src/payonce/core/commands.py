@@ -14,6 +14,7 @@ from typing import Any
 from payonce.core.model import Finding, Request
 from payonce.core.money import Money
 from payonce.core.states import ItemEvent, Settlement
+from payonce.core.values import value
 
 
 class Landed(StrEnum):
@@ -26,7 +27,7 @@ class Landed(StrEnum):
     NOT_RUNNING = "not_running"  # the batch is paused, stopped or cancelled: no new intent
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Intend:
     """A call may be sent from now on: INTENT (from planned) or RESEND (pending: same key and bytes, or a next step).
 
@@ -58,7 +59,7 @@ class StopBatch:
     hold: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Change:
     """Anything that becomes of an item other than an intent.
 

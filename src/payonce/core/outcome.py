@@ -11,9 +11,10 @@ from typing import Any
 
 from payonce.core.money import Money
 from payonce.core.states import Settlement
+from payonce.core.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Executed:
     """The provider confirms the execution.
 
@@ -30,7 +31,7 @@ class Executed:
     carry: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Refused:
     """A definite no that asking again will not change; nothing was executed."""
 
@@ -38,7 +39,7 @@ class Refused:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class NotExecuted:
     """Surely nothing happened, and the same call may succeed later.
 
@@ -52,7 +53,7 @@ class NotExecuted:
     retry_after_us: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Unresolved:
     """It may have been executed: resolve it (SPEC section 6).
 
@@ -94,7 +95,7 @@ class Stop:
 Outcome = Executed | Refused | NotExecuted | Unresolved | AlreadyDone | Stop
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reply:
     """An outcome with its evidence.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from payonce.core.outcome import Executed
+from payonce.core.values import value
 
 # What an answer or a look-up means for an item
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Commit:
     """Executed: record it. ``mismatch`` where another amount was billed than was asked: the batch stops."""
 

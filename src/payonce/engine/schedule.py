@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from dataclasses import dataclass
 
 from payonce.core.model import Item
+from payonce.core.values import value
 
 WAITING_LIMIT = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Task:
     """One piece of work: a planned item to send, or a pending one (by its place) whose resolution is due."""
 

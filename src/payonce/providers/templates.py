@@ -17,12 +17,13 @@ from urllib.parse import quote
 from payonce.core.errors import ConfigError
 from payonce.core.model import Item
 from payonce.core.money import Money
+from payonce.core.values import value
 
 _TOKEN: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _HEADER_VALUE: Final = re.compile(r"[\x20-\x7e]*")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Context:
     """What an item's placeholders are filled from."""
 
