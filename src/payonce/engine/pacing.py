@@ -38,6 +38,10 @@ class LedgerTime:
         """The ledger's time now, never running backwards."""
         return self.ledger_us + self.clock.steady_us() - self.steady_us
 
+    def at_steady(self, steady_us: int) -> int:
+        """The ledger's time at an instant of the steady clock."""
+        return self.ledger_us + steady_us - self.steady_us
+
     async def sleep_until(self, at_us: int) -> None:
         """Returns at a ledger time, or at once if it has passed."""
         wait = at_us - self.now_us()
@@ -139,11 +143,20 @@ class Pacer:
     @property
     def effective_per_ks(self) -> int | None:
         """Calls per 1,000 s that may go now: the configured rate or the learned pace, whichever is less."""
-        known = [r for r in (self.rate_per_ks, self.pace.per_ks) if r is not None]
-        return min(known) if known else None
+        rate, pace = self.rate_per_ks, self.pace.per_ks
+        if rate is None or pace is None:
+            return pace if rate is None else rate
+        return min(rate, pace)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether calls may go as they come: no rate, no learned pace, and no wait was ever asked for."""
+        return not self.slow_until_us and self.rate_per_ks is None and self.pace.per_ks is None
 
     async def turn(self) -> None:
         """Returns when this process may prepare its next call."""
+        if self.is_free:
+            return
         if self.effective_per_ks is None and self.slow_until_us <= self.time.now_us():
             return
         task = asyncio.current_task()
@@ -176,17 +189,20 @@ class Pacer:
     async def guard(self, send_by_us: int) -> None:
         """The last spacing before a call leaves: a stall of the disk may gather calls that had their turns, and they
         must not go out as one burst. A wait of the whole batch is waited for here if it ends before ``send_by_us``."""
+        if self.is_free:
+            return
         if self.time.now_us() < self.slow_until_us < send_by_us:
             await self.time.sleep_until(self.slow_until_us)
         await self._sends.wait(self.effective_per_ks, self.time)
 
-    def accepted(self) -> None:
-        """The provider took a call: it answered with anything but a 429."""
+    def accepted(self) -> int:
+        """The provider took a call: it answered with anything but a 429. Returns the time of that."""
         now = self.time.now_us()
         self._window.took(now)
         self._bursts = 0
         if self.pace.per_ks is not None and not self._window.limited(now):
             self.pace = self.pace.grow(now_us=now)
+        return now
 
     def refused(self, *, retry_after_us: int | None, is_rate: bool) -> int:
         """A 429, or a connection that was refused. Returns the wait for its item in microseconds.

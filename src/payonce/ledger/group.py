@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from payonce.core.commands import Command
+from payonce.core.commands import Command, Landed
 from payonce.core.errors import LedgerError, PayonceError
 from payonce.core.model import Worker
 from payonce.ledger.store_reads import StoreLedger
@@ -72,6 +72,16 @@ class AsyncLedger(AsyncVerbs):
         """How many jobs wait for the writer."""
         return self._writer.waiting
 
+    async def write(self, worker: Worker, command: Command) -> Landed:
+        """See AsyncVerbs; one future, no coroutine in between, since a run does this twice for every item."""
+        writer = self._writer
+        if writer.waiting >= writer.room:
+            await writer.has_room()
+        job = _Job(self._loop.create_future(), "group", None, worker, (command,))
+        writer.put(job)
+        landed: tuple[Landed, ...] = await job.future
+        return landed[0]
+
     async def _write(self, worker: Worker, commands: tuple[Command, ...]) -> Any:
         return await self._writer.run(_Job(self._loop.create_future(), "group", worker=worker, commands=commands))
 
@@ -95,7 +105,7 @@ class _Thread:
         self.failed: LedgerError | None = None
         self._store = store
         self._loop = loop
-        self._room = room
+        self.room = room
         self.waiting = 0
         self._has_room = asyncio.Event()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -105,15 +115,24 @@ class _Thread:
 
     async def run(self, job: _Job) -> Any:
         """Queues a job and waits for its answer."""
-        while self.waiting >= self._room:
+        if self.waiting >= self.room:
+            await self.has_room()
+        self.put(job)
+        return await job.future
+
+    async def has_room(self) -> None:
+        """Returns when another job may be put."""
+        while self.waiting >= self.room:
             self._has_room.clear()
             await self._has_room.wait()
+
+    def put(self, job: _Job) -> None:
+        """Queues a job; its future gets the answer. Raises the LedgerError that ended the thread's work, if any."""
         if self.failed is not None:
             raise failure(self.failed)
         assert not self._ending, "the ledger is closed"
         self.waiting += 1
         self._jobs.put(job)
-        return await job.future
 
     def end(self) -> None:
         """Does what waits and ends the thread."""
