@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -87,7 +88,8 @@ class OutputFiles:
             part.replace(path)
             _sync(path.parent)
         except OSError as error:
-            part.unlink(missing_ok=True)
+            with suppress(OSError):
+                part.unlink()
             raise LedgerError(
                 f"an output of {len(data)} bytes cannot be written to {path}: {error.strerror}",
                 code="output_unwritable",

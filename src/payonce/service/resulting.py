@@ -1,62 +1,115 @@
-"""What the calls of a batch returned, as a file: complete, in input order, one record an item.
+"""What the calls of a batch returned: complete, in input order, one record an item.
 
-Reads the ledger's own copy; asks no provider again. A file appears whole or not at all.
+Reads the ledger's own copy and the files beside it; asks no provider again. Only what is committed is there to be read,
+so no record can be of something that a crash would take back.
 """
 
 from __future__ import annotations
 
-import csv
-import os
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Final
 
 import orjson
 
-from payonce.core.errors import UsageError
+from payonce.core.errors import ConfigError, UsageError
+from payonce.core.states import ItemState
+from payonce.ledger.outputs import OUTPUT, OutputFiles, outputs_of
 from payonce.ledger.protocol import Ledger, Output
+from payonce.providers import answers_values as values
+from payonce.providers.answers_paths import Path as Expression
+from payonce.providers.answers_paths import PathError
+from payonce.service import results_files
 from payonce.service.inspecting import find_batch
 from payonce.service.report import item_json
 
-_PAGE = 1000
-_COLUMNS = (
-    "item", "target", "amount", "currency", "state", "settlement", "reference", "billed", "billed_currency", "code",
-    "message", "output",
-)  # fmt: skip
+# Outputs may be a quarter of a megabyte each before they go to files.
+_PAGE: Final = 200
+NO_OUTPUT: Final = "no_output"
+_LOST: Final = "executed and billed; its answer was lost and could not be read again"
 
 
-def records(ledger: Ledger, batch: str) -> Iterator[dict[str, Any]]:
-    """One record for every item in input order: its state and reason, and its ``output`` (null where there is none)."""
+class Reader:
+    """Makes records of one ledger's items. ``select`` is a JMESPath expression into each output.
+
+    Raises UsageError ``bad_select`` for an expression that is none.
+    """
+
+    def __init__(self, url: str, *, select: str | None = None) -> None:
+        self._files: OutputFiles = outputs_of(url)
+        self._select: Expression | None = None
+        if select is not None:
+            try:
+                self._select = Expression(select, place="--select")
+            except ConfigError as error:
+                raise UsageError(error.message, code="bad_select", hint=error.hint) from None
+
+    def record(self, entry: Output) -> dict[str, Any]:
+        """One item: its state and reason, its ``output`` (null where there is none) and what was kept of the answer.
+
+        Raises LedgerError ``output_missing`` where the file of a large output is gone, UsageError ``bad_select``
+        where the expression does not fit the output.
+        """
+        record = item_json(entry.item)
+        data = entry.output if entry.output is not None else self._files.read(entry.kept)
+        if data is None and entry.item.state is ItemState.COMMITTED and record["code"] is None:
+            record |= {"code": NO_OUTPUT, "message": _LOST}
+        record["output"] = None if data is None else self._part(data, entry)
+        record["output_sha256"] = dict(entry.kept.get(OUTPUT) or {}).get("sha256")
+        record["kept"] = {name: value for name, value in entry.kept.items() if not name.startswith("$")}
+        record["cost"] = entry.kept.get("$cost")
+        return record
+
+    def _part(self, data: bytes, entry: Output) -> Any:
+        if self._select is None:
+            return orjson.Fragment(data)
+        try:
+            return orjson.Fragment(orjson.dumps(values.jsonable(self._select.find(values.parse(data)))))
+        except (PathError, ValueError, TypeError) as error:
+            raise UsageError(
+                f"item {entry.item.id}: --select does not fit its output: {error}",
+                code="bad_select",
+                hint="payonce results without --select shows the outputs",
+            ) from error
+
+
+def records(ledger: Ledger, batch: str, reader: Reader) -> Iterator[dict[str, Any]]:
+    """One record for every item in input order."""
     find_batch(ledger, batch)
     after = 0
     while True:
         page = ledger.outputs(batch, after_n=after, limit=_PAGE)
         for entry in page:
-            yield _record(entry)
+            yield reader.record(entry)
         if len(page) < _PAGE:
             return
         after = page[-1].item.n
 
 
-def write(ledger: Ledger, batch: str, path: Path, *, force: bool = False) -> dict[str, int]:
-    """Writes the records to a .jsonl or .csv file and returns how many there are and how many have an output.
+def one(ledger: Ledger, batch: str, n: int, reader: Reader) -> dict[str, Any] | None:
+    """The record of the item at a place in the input."""
+    page = ledger.outputs(batch, after_n=n - 1, limit=1)
+    return reader.record(page[0]) if page and page[0].item.n == n else None
 
-    The file is written beside its place, fsynced and renamed. Raises UsageError for another suffix, for a file that
-    exists (unless ``force``) and for a place that cannot be written to.
+
+def write(ledger: Ledger, batch: str, path: Path, reader: Reader, *, force: bool = False) -> dict[str, int]:
+    """Writes the records to a .jsonl, .csv or .parquet file; returns how many there are and how many have an output.
+
+    The file is written beside its place, fsynced and renamed: it appears complete or not at all. Raises UsageError for
+    another suffix, for a file that exists (unless ``force``) and for a place that cannot be written to.
     """
-    writer = {".jsonl": _json_lines, ".csv": _comma_separated}.get(path.suffix.lower())
+    writer = results_files.WRITERS.get(path.suffix.lower())
     if writer is None:
         raise UsageError(
             f"cannot write results as {path.suffix or 'a file without a suffix'}",
             code="unknown_format",
-            hint="name the file .jsonl or .csv",
+            hint="name the file .jsonl, .csv or .parquet",
         )
     if path.exists() and not force:
         raise UsageError(f"{path} exists", code="file_exists", hint="choose another name, or --force")
     counts = {"items": 0, "with_output": 0}
     try:
-        _whole(path, lambda file: writer(file, _counted(records(ledger, batch), counts)))
+        results_files.whole(path, lambda part: writer(part, _counted(records(ledger, batch, reader), counts)))
     except OSError as error:
         raise UsageError(
             f"cannot write {path}: {error.strerror}", code="file_unwritable", hint="check the folder and the disk"
@@ -64,51 +117,8 @@ def write(ledger: Ledger, batch: str, path: Path, *, force: bool = False) -> dic
     return counts
 
 
-def _record(entry: Output) -> dict[str, Any]:
-    record = item_json(entry.item)
-    record["output"] = None if entry.output is None else orjson.Fragment(entry.output)
-    return record
-
-
 def _counted(found: Iterator[dict[str, Any]], counts: dict[str, int]) -> Iterator[dict[str, Any]]:
     for record in found:
         counts["items"] += 1
         counts["with_output"] += record["output"] is not None
         yield record
-
-
-def _json_lines(file: IO[bytes], found: Iterator[Mapping[str, Any]]) -> None:
-    for record in found:
-        file.write(orjson.dumps(record) + b"\n")
-
-
-def _comma_separated(file: IO[bytes], found: Iterator[Mapping[str, Any]]) -> None:
-    import io
-
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    rows = csv.writer(text)
-    rows.writerow(_COLUMNS)
-    for record in found:
-        rows.writerow([_cell(record[name]) for name in _COLUMNS])
-    text.detach()
-
-
-def _cell(value: Any) -> str:
-    """A value as a cell. An output that is a text stands as it is, any other as JSON."""
-    if isinstance(value, orjson.Fragment):
-        parsed = orjson.loads(orjson.dumps(value))
-        return parsed if isinstance(parsed, str) else orjson.dumps(parsed).decode()
-    return "" if value is None else str(value)
-
-
-def _whole(path: Path, fill: Any) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            fill(file)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from payonce.core.model import Actor
 from payonce.ledger.connect import connect
+from payonce.service import outputs_erase
 from payonce.service.inspecting import items as all_items
 
 
@@ -20,7 +21,9 @@ def erase(
     ledger = connect(url, create=False)
     try:
         chosen = list(items) or [item.id for item in all_items(ledger, batch)]
+        large = outputs_erase.digests(ledger, batch, chosen)
         count = ledger.erase(batch, chosen, fields=fields or None, actor=actor, reason=reason)
+        outputs_erase.remove(ledger, url, large)
         return {"batch": batch, "items": count, "fields": sorted(fields) or "all", "events": ledger.info().events}
     finally:
         ledger.close()

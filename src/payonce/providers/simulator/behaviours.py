@@ -77,6 +77,7 @@ class Config:
     account: Account = Account()
     api_keys: Mapping[str, Account] = field(default_factory=dict)
     token_price: Decimal = Decimal("0.000003")
+    completion_price: Decimal | None = None
     multiplier: Decimal = Decimal("1")
     faults: tuple[Fault, ...] = ()
     probability: tuple[Fault, ...] = ()
@@ -176,6 +177,7 @@ _CONFIG: _Readers = {
     "account": ("account", _account),
     "api_keys": ("api_keys", _accounts),
     "token_price": ("token_price", _price),
+    "completion_price": ("completion_price", _price),
     "multiplier": ("multiplier", _price),
     "faults": ("faults", parse_faults.parse_faults),
     "probability": ("probability", parse_faults.parse_probabilities),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from payonce.providers.simulator import keyring, rules, spoil
+from payonce.providers.simulator import dialects, keyring, rules, spoil
 from payonce.providers.simulator.behaviours import Config
 from payonce.providers.simulator.faults import Fault, Kind
 from payonce.providers.simulator.objects import effect_object
@@ -45,5 +45,7 @@ def execute(request: Request, fault: Fault | None, *, store: Store, config: Conf
         # The step is not in the books yet, and its answer shows the invoice after it.
         shown["status"] = "paid" if made.operation == "invoice_pay" else "open"
     true_answer = Reply(200, orjson.dumps(shown))
+    if made.operation == "call":
+        true_answer = dialects.reply(made, shown, stream=request.fields.get("stream") is True)
     given = spoil.given_answer(true_answer, fault=fault)
     return Outcome(made, given, keyring.remembered(given, true_answer=true_answer, config=config))

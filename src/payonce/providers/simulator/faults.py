@@ -31,6 +31,8 @@ class Kind(StrEnum):
     SILENT_AFTER = "silent_after"  # executed, never answered
     CUT_AFTER = "cut_after"  # executed, half of the answer, then the connection closes
     GARBAGE = "garbage"  # executed, 200 with a body that is no JSON
+    TRICKLE = "trickle"  # executed, the head of the answer at once, its body piece by piece over `after`
+    ERROR_IN_200 = "error_in_200"  # not executed, 200 with an error in its body
     HUGE = "huge"  # executed, 200 with a body of `size` bytes
     ODD_SUCCESS = "odd_success"  # executed, a 2xx that nobody expected: 204 empty, or an unknown shape
     OTHER_AMOUNT = "other_amount"  # executes `delta` minor units more than asked, and says so
@@ -92,7 +94,7 @@ BEFORE_THE_KEY = frozenset(
 )
 """Met before the idempotency layer: a call that repeats a key meets them too, and nothing is stored."""
 
-INSTEAD_OF_EXECUTING = frozenset({Kind.ERROR_500_BEFORE, Kind.REFUSE, Kind.ALREADY_REFUNDED})
+INSTEAD_OF_EXECUTING = frozenset({Kind.ERROR_500_BEFORE, Kind.REFUSE, Kind.ALREADY_REFUNDED, Kind.ERROR_IN_200})
 """Met in place of the execution."""
 
 DELAYED = frozenset({Kind.SLOW, Kind.LATE_EXECUTION, Kind.ACCEPTED_202})

@@ -22,6 +22,7 @@ from payonce.providers.simulator.world import World
 
 _MAX_BODY = 16 * 1024 * 1024
 _MAX_QUEUED = 64
+_TRICKLES = 10
 _LINGER_ZERO = struct.pack("ii", 1, 0)
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
 
@@ -173,9 +174,30 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, plan: Answer) -> None:
         data = encode(plan.reply, ticket=plan.ticket, keep_alive=self._keep_alive and not plan.cut)
+        if plan.trickle_us:
+            self._trickle(plan, data)
+            return
         if plan.cut:
             data = data[: len(data) - (len(plan.reply.body) + 1) // 2]
         self._transport.write(data)
+        self._finish(plan)
+
+    def _trickle(self, plan: Answer, data: bytes) -> None:
+        """The head now, the body in equal pieces."""
+        head = len(data) - len(plan.reply.body)
+        step = max(1, -(-len(plan.reply.body) // _TRICKLES))
+        pieces = deque([data[:head], *(data[at : at + step] for at in range(head, len(data), step))])
+        self._drip(plan, pieces, plan.trickle_us / 1e6 / _TRICKLES)
+
+    def _drip(self, plan: Answer, pieces: deque[bytes], gap_s: float) -> None:
+        self._transport.write(pieces.popleft())
+        if pieces:
+            self._timer = self._loop.call_later(gap_s, self._drip, plan, pieces, gap_s)
+            return
+        self._finish(plan)
+        self._go_on()
+
+    def _finish(self, plan: Answer) -> None:
         self._world.done(plan.ticket)
         self._ticket = None
         if plan.cut or not self._keep_alive:

@@ -72,7 +72,7 @@ class InProcess:
         while True:
             match plan:
                 case Answer():
-                    await self._wait(plan.after_us, deadline)
+                    await self._wait(plan.after_us + plan.trickle_us, deadline)
                     if plan.cut:
                         raise Reset("the connection closed in the middle of the answer", may_have_been_sent=True)
                     named = {"content-type": plan.reply.content_type, "request-id": f"req_{plan.ticket}"}

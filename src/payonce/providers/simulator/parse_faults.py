@@ -73,6 +73,7 @@ _ARGUMENT = {
     Kind.OTHER_AMOUNT: "delta",
     Kind.WRONG_CREDIT: "delta",
     Kind.HUGE: "size",
+    Kind.TRICKLE: "after",
 }
 _NUMBERS = ("delta", "size")
 
@@ -91,7 +92,7 @@ def parse_kind(value: object, *, where: str) -> Kind:
 def parse_fault(value: object, *, where: str) -> Fault:
     """A fault from its name, from "name:argument", or from a table with `kind`.
 
-    The argument is the kind's main parameter: a duration (slow, late_execution, accepted_202, rate_limited), a code
+    The argument is the kind's main parameter: a duration (slow, late_execution, accepted_202, rate_limited, trickle), a code
     (refuse), a whole number (other_amount, wrong_credit, huge) or a shape (odd_success). Raises ConfigError.
     """
     if isinstance(value, str):

@@ -32,12 +32,14 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Send the reply after `after_us`; if `cut`, send half of its body and close the connection."""
+    """Send the reply after `after_us`; if `cut`, send half of its body and close the connection. `trickle_us`: its head at
+    once, its body piece by piece over so long."""
 
     ticket: int
     reply: Reply
     after_us: int = 0
     cut: bool = False
+    trickle_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from typing import Any
 
 import orjson
 
+from payonce.providers.simulator import dialects
+from payonce.providers.simulator.activity import activity_csv, activity_json
 from payonce.providers.simulator.behaviours import Account, Config
 from payonce.providers.simulator.objects import charge_object, effect_object, usage_entry
 from payonce.providers.simulator.plan import Reply
@@ -60,6 +62,11 @@ def read(view: View, *, path: str, query: str) -> Reply:
             return _ok(
                 statement_json(view.store, config=view.config, account=view.account.id, asked=asked, now=view.now)
             )
+        case "/v1/activity.csv" if view.config.statement:
+            text = activity_csv(view.store, config=view.config, account=view.account.id, now=view.now)
+            return Reply(200, text.encode(), content_type="text/csv; charset=utf-8")
+        case "/api/v1/activity" if view.config.statement:
+            return _ok(activity_json(view.store, config=view.config, account=view.account.id, now=view.now))
         case _:
             pass
     if path.startswith("/v1/charges/"):
@@ -68,6 +75,11 @@ def read(view: View, *, path: str, query: str) -> Reply:
         return error(404, "url_unrecognized", f"Unrecognized request URL (GET: {path}).")
     if path in OPERATIONS:
         return _list(view, operation=OPERATIONS[path], path=path, asked=asked)
+    if path == "/api/v1/generation":
+        effect = view.store.find(str(asked.get("id")), account=view.account.id)
+        if effect is None or effect.operation != "call" or not view.visible(effect):
+            return error(404, "resource_missing", "Generation not found")
+        return _ok(dialects.generation(effect))
     if path == "/v1/usage":
         return _list(view, operation="call", path=path, asked=asked)
     return _single(view, path)
@@ -85,7 +97,7 @@ def _single(view: View, path: str) -> Reply:
         return error(404, "url_unrecognized", f"Unrecognized request URL (GET: {path}).")
     if effect is None or effect.operation != operation or not view.visible(effect):
         return error(404, "resource_missing", f"No such {operation}: '{effect_id}'")
-    return _ok(view.show(effect))
+    return _ok(dialects.document(effect, view.show(effect)))
 
 
 def _charge(view: View, charge_id: str) -> Reply:

@@ -19,12 +19,15 @@ import orjson
 
 from payonce.providers.simulator.plan import Call, Reply
 
-OPERATIONS = {
+OPERATIONS: dict[str, str] = {
     "/v1/refunds": "refund",
     "/v1/payouts": "payout",
     "/v1/transfers": "transfer",
     "/v1/invoices": "invoice",
     "/v1/calls": "call",
+    "/api/v1/chat/completions": "call",
+    "/v1/chat/completions": "call",
+    "/v1/messages": "call",
 }
 _INVOICE_STEP = re.compile(r"/v1/invoices/([^/]+)/(finalize|pay)")
 _BRACKETS = re.compile(r"\[([^\]]*)\]")
@@ -106,10 +109,10 @@ def parse_request(
 
 
 def reference(fields: Mapping[str, Any]) -> str | None:
-    """The caller's own reference: metadata.ref, metadata.payonce_item, reference or user, the first that is there."""
+    """The caller's own reference: metadata.ref, .payonce_item or .user_id, reference or user, the first that is there."""
     metadata = fields.get("metadata")
     if isinstance(metadata, dict):
-        found = metadata.get("ref") or metadata.get("payonce_item")
+        found = metadata.get("ref") or metadata.get("payonce_item") or metadata.get("user_id")
         if found:
             return str(found)
     found = fields.get("reference") or fields.get("user")

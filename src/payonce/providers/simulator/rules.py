@@ -10,6 +10,7 @@ import functools
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
+from payonce.providers.simulator import dialects
 from payonce.providers.simulator.behaviours import Charge, Config
 from payonce.providers.simulator.objects import invoice_status, usdc
 from payonce.providers.simulator.plan import Reply
@@ -26,6 +27,7 @@ _PREFIX = {
     "call": "call",
 }
 _MICRO = Decimal(1_000_000)
+_LONGEST_OUTPUT = 128 * 1024 * 1024
 
 
 def execute(
@@ -55,7 +57,7 @@ def execute(
         return refusal
     metadata = request.fields.get("metadata")
     return Effect(
-        id=store.unused_id(_PREFIX[request.operation], seed=seed),
+        id=store.unused_id(dialects.PREFIXES[detail["dialect"]] if "dialect" in detail else _PREFIX[request.operation], seed=seed),
         operation=request.operation,
         ref=request.ref or detail.get("invoice_ref"),
         key=request.key,
@@ -117,20 +119,32 @@ def _invoice_step(request: Request, *, store: Store) -> tuple[int, str, dict[str
 
 def _call(request: Request, *, config: Config, credit_delta: int) -> tuple[int, str, dict[str, Any]] | Reply:
     """What a paid call yields and costs: derived from the request alone, so a repeat would cost the same again."""
-    asked = request.fields.get("input")
+    asked = request.fields.get("input", request.fields.get("messages"))
     size = len(str(asked)) if asked is not None else 0
-    tokens = max(1, size // 4) + 16 + int(request.digest[:4], 16) % 64
-    priced = (config.token_price * tokens * _MICRO).quantize(Decimal(1), rounding=ROUND_HALF_EVEN)
+    prompt, completion = max(1, size // 4), 16 + int(request.digest[:4], 16) % 64
+    answer_price = config.token_price if config.completion_price is None else config.completion_price
+    exact = config.token_price * prompt + answer_price * completion
+    priced = (exact * _MICRO).quantize(Decimal(1), rounding=ROUND_HALF_EVEN)
     official = request.amount_minor if request.amount_minor is not None else max(1, int(priced))
     credit = Decimal(official + credit_delta) / _MICRO * config.multiplier
     detail = {
-        "output": f"answer {request.digest[:12]}",
-        "tokens": tokens,
+        "output": f"answer {request.digest[:12]}".ljust(_output_size(request), "."),
+        "tokens": prompt + completion,
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "exact_cost": usdc(official) if request.amount_minor is not None else f"{exact:f}",
+        "dialect": dialects.PATHS[request.path],
         "official_price": usdc(official),
         "multiplier": str(config.multiplier),
         "credit": f"{credit:f}",
     }
     return official, request.currency or "usdc", detail
+
+
+def _output_size(request: Request) -> int:
+    """How long the answer is to be at least, in characters: `size`, as a tester asks for it."""
+    size = request.fields.get("size", 0)
+    return min(size, _LONGEST_OUTPUT) if isinstance(size, int) else 0
 
 
 def _same_amount(request: Request, amount: int, *, store: Store, window_us: int, at: int) -> Reply | None:

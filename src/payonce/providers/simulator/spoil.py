@@ -43,6 +43,8 @@ def instead_of_executing(fault: Fault | None) -> Reply | None:
             return server_error()
         case Kind.ALREADY_REFUNDED:
             return error(400, "charge_already_refunded", "Charge has already been refunded.")
+        case Kind.ERROR_IN_200:
+            return Reply(200, b'{"error":{"code":502,"message":"The upstream provider failed."}}')
         case Kind.REFUSE if fault is not None:
             kind = "card_error" if fault.status == 402 else "invalid_request_error"
             return error(fault.status, fault.code, fault.message or f"Refused: {fault.code}.", kind=kind)
@@ -74,6 +76,8 @@ def deliver(reply: Reply, *, fault: Fault | None, ticket: int, after_us: int) ->
             return Close(ticket)
         case Kind.CUT_AFTER:
             return Answer(ticket, reply, after_us, cut=True)
+        case Kind.TRICKLE if fault is not None:
+            return Answer(ticket, reply, after_us, trickle_us=fault.after_us)
         case Kind.GARBAGE:
             return Answer(ticket, Reply(200, _GARBAGE), after_us)
         case Kind.HUGE if fault is not None:
