@@ -22,6 +22,7 @@ from payonce.engine.runner import Runner
 from payonce.engine.session import Session
 from payonce.engine.spool import Spool
 from payonce.engine.stop import End, Ending, StopRequest
+from payonce.ledger.outputs import OutputFiles
 from payonce.providers.protocol import Provider
 
 _CHUNK: Final = 256
@@ -54,6 +55,7 @@ async def run_batch(
     progress: Progress | None = None,
     clock: Clock | None = None,
     payloads: PayloadPolicy | None = None,
+    outputs: OutputFiles | None = None,
 ) -> RunOutcome:
     """Runs or resumes a sealed batch until it is settled or has to stop; the only way calls are ever made.
 
@@ -71,6 +73,7 @@ async def run_batch(
             progress=progress,
             clock=clock or SystemClock(),
             payloads=payloads,
+            outputs=outputs,
         )
         try:
             status = await runner.run(spool, ledger_id)

@@ -26,6 +26,7 @@ from payonce.engine.session import Session, lease_for
 from payonce.engine.spool import Spool
 from payonce.engine.stop import End, Ending, StopRequest
 from payonce.engine.takein import take_in_spool
+from payonce.ledger.outputs import OutputFiles
 from payonce.providers.protocol import Provider
 
 _CHUNK: Final = 256
@@ -47,6 +48,7 @@ class Runner:
         progress: Progress | None,
         clock: Clock,
         payloads: PayloadPolicy | None = None,
+        outputs: OutputFiles | None = None,
     ) -> None:
         self.ledger = ledger
         self.provider = provider
@@ -57,6 +59,7 @@ class Runner:
         self.progress = progress
         self.clock = clock
         self.payloads = payloads or default_for(batch.spec.operation)
+        self.outputs = outputs or OutputFiles(None)
         self.wake = asyncio.Event()
         self.queue: asyncio.Queue[Task] = asyncio.Queue(maxsize=max(limits.concurrency, 1))
         self.calls = asyncio.Semaphore(limits.concurrency)
@@ -129,6 +132,7 @@ class Runner:
             lease_steady_us=asked + lease_us,
             heard_us=worker.now_us,
             payloads=self.payloads,
+            outputs=self.outputs,
             resolve_only=self.resolve_only,
         )
         return session

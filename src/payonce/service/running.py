@@ -29,6 +29,7 @@ from payonce.engine.stop import StopRequest
 from payonce.ledger.actors import this_actor
 from payonce.ledger.connect import connect
 from payonce.ledger.group import AsyncLedger
+from payonce.ledger.outputs import outputs_of
 from payonce.providers.protocol import Identity, Provider
 
 # A cancelled batch may still have pending items, which a run decides.
@@ -99,6 +100,7 @@ async def run_sealed_async(plan: RunPlan) -> RunOutcome:
                         stop=stop,
                         progress=plan.progress,
                         payloads=plan.payloads,
+                        outputs=outputs_of(plan.ledger),
                     )
         finally:
             await provider.close()
