@@ -49,7 +49,7 @@ def run(common: Common, /, batch_file: Path, yes: bool, **said: Any) -> int:
     trail = trailing_settings.read(file)
     checkpoints = trailing_run.Checkpoints.of(url, trail)
     common.named = (file.id, str(batch_file))
-    _plan(screen, file, url, options, ask=not yes)
+    checked = _plan(screen, file, url, options, ask=not yes)
     with Progress(common) as progress:
         task = running.RunPlan(
             ledger=url,
@@ -59,6 +59,7 @@ def run(common: Common, /, batch_file: Path, yes: bool, **said: Any) -> int:
             progress=progress,
             payloads=trail.payloads,
             beside=checkpoints.beside if checkpoints is not None else None,
+            read_targets=file.read_targets and not checked,
         )
         common.sending = True
         outcome = running.run_sealed(task)
@@ -91,8 +92,9 @@ class Ended:
         return self.outcome.status or self.last
 
 
-def _plan(screen: Screen, file: BatchFile, url: str, options: planning.Options, *, ask: bool) -> None:
-    """Seals the batch if need be. Raises InputError where it cannot be sealed; UsageError where the person says no."""
+def _plan(screen: Screen, file: BatchFile, url: str, options: planning.Options, *, ask: bool) -> bool:
+    """Seals the batch if need be; whether all of its targets were read just now. Raises InputError where it cannot be
+    sealed; UsageError where the person says no."""
     with opened(url, create=True) as ledger:
         prepared = asyncio.run(planning.prepare(file, ledger, options))
         report, shown = prepared.report, False
@@ -104,13 +106,15 @@ def _plan(screen: Screen, file: BatchFile, url: str, options: planning.Options, 
         started = any(batch.started_us is not None for batch in ledger.batches(file.id))
     if not sealed.sealed:
         raise _held_up(file, sealed)
+    checked = sealed.new and sealed.checked is not None
     if shown:
-        return
+        return checked
     for warning in sealed.warnings:
         screen.warn(warning)
     screen.note(f"{file.id}: {sealed.left} of {some(sealed.items, 'item')} to do")
     if not started:
         screen.note(f"guarantee  {sealed.guarantee}")
+    return checked
 
 
 def _held_up(file: BatchFile, report: PlanReport) -> InputError | OverlapError:

@@ -59,8 +59,8 @@ class LookupDeclaration:
 class Declaration:
     """What an adapter promises about its provider (SPEC section 5). Data: printed by ``payonce providers``, tested.
 
-    ``max_execution_us``: after this long an unanswered call can no longer start executing. ``sources`` are the public
-    pages the facts come from.
+    ``max_execution_us``: after this long an unanswered call can no longer start executing. ``preflight`` is the cheap
+    read of an item's target, empty where there is none. ``sources`` are the public pages the facts come from.
     """
 
     kind: str
@@ -77,6 +77,7 @@ class Declaration:
     identity: str = ""
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    preflight: str = ""
 
     @property
     def guarantee(self) -> str:

@@ -17,6 +17,7 @@ from payonce.core.commands import Change, Intend, Landed, StopBatch
 from payonce.core.decide import (
     Doubt,
     GiveUp,
+    LeaveOut,
     LookUp,
     NextStep,
     Ours,
@@ -48,6 +49,7 @@ from payonce.engine.changes import (
 )
 from payonce.engine.crashpoints import hit
 from payonce.engine.schedule import Task
+from payonce.engine.preflight import TargetCheck
 from payonce.engine.session import Session
 
 
@@ -59,6 +61,7 @@ class Caller:
     keys: KeyMaker | None
     calls: asyncio.Semaphore
 
+    check: TargetCheck | None = None
     async def work(self, task: Task) -> None:
         """Takes one piece of work to where it can go now, and hands it back to the schedule."""
         if task.item is None:
@@ -71,7 +74,9 @@ class Caller:
     async def _first(self, item: Item) -> None:
         session = self.session
         await session.pacer.turn()
-        key = self._key(item)
+        if self.check is not None and not await self.check.lets_through(item):
+            return
+        key = self.key(item)
         try:
             request = session.provider.prepare(item, key=key, step=item.step)
         except ConfigError as fault:
@@ -93,7 +98,8 @@ class Caller:
                 reply = await self._send(item, key, request)
         await self._after(item, key, reply, resend=False)
 
-    def _key(self, item: Item) -> str | None:
+    def key(self, item: Item) -> str | None:
+        """The key of the item's present step; None where the provider has no keys."""
         if self.keys is None:
             return None
         step = self.session.declaration.steps[item.step]
@@ -199,6 +205,10 @@ class Caller:
         # A call that is still running uses up no attempts, but it is not to be asked after every 200 ms either.
         tries = item.attempts if isinstance(verdict, Doubt) and verdict.in_progress else item.spent
         return full_jitter_us(tries + 1, rand=self.session.clock.rand())
+
+    async def refuse(self, item: Item, verdict: Refuse | LeaveOut, data: dict[str, Any]) -> None:
+        """Records that an item is not sent, and hands it back."""
+        await self._record(item, verdict, data)
 
     async def _record(
         self,
@@ -306,7 +316,7 @@ class Caller:
     async def _next_step(self, intent: OpenIntent) -> None:
         item = intent.item
         await self.session.pacer.turn()
-        key = self._key(item)
+        key = self.key(item)
         request = self.session.provider.prepare(item, key=key, step=item.step)
         if await self._intend(item, ItemEvent.RESEND, key, request, new_key=True):
             async with self.calls:

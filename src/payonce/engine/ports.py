@@ -7,6 +7,7 @@ from typing import Protocol
 
 from payonce.core.commands import Command, Control, Landed
 from payonce.core.model import Actor, Batch, Item, OpenIntent, Status, Worker
+from payonce.core.overlap import Acting
 
 Progress = Callable[[Status], None]
 
@@ -48,6 +49,8 @@ class EngineLedger(Protocol):
     async def claimed_references(self, batch: str, references: Sequence[str]) -> frozenset[str]: ...
 
     async def batches(self, batch: str | None = None) -> tuple[Batch, ...]: ...
+
+    async def acting_on(self, number: int, targets: Sequence[str]) -> list[Acting]: ...
 
     async def status(self, batch: str) -> Status: ...
 

@@ -56,9 +56,11 @@ async def run_batch(
     clock: Clock | None = None,
     payloads: PayloadPolicy | None = None,
     outputs: OutputFiles | None = None,
+    read_targets: bool = True,
 ) -> RunOutcome:
     """Runs or resumes a sealed batch until it is settled or has to stop; the only way calls are ever made.
 
+    ``read_targets``: each item's target is read before its first call, where the adapter offers that.
     Raises LedgerError only where the ledger fails before the first call; later faults end in exit code 3. A crash at
     any point leaves each item in exactly one state; the same call goes on.
     """
@@ -74,6 +76,7 @@ async def run_batch(
             clock=clock or SystemClock(),
             payloads=payloads,
             outputs=outputs,
+            read_targets=read_targets,
         )
         try:
             status = await runner.run(spool, ledger_id)

@@ -21,6 +21,7 @@ from payonce.engine.beside import Beside
 from payonce.engine.crashpoints import hit
 from payonce.engine.pacing import LedgerTime, Pacer
 from payonce.engine.ports import Clock, EngineLedger, Progress
+from payonce.engine.preflight import TargetCheck
 from payonce.engine.schedule import Task
 from payonce.engine.session import Session, lease_for
 from payonce.engine.spool import Spool
@@ -49,6 +50,7 @@ class Runner:
         clock: Clock,
         payloads: PayloadPolicy | None = None,
         outputs: OutputFiles | None = None,
+        read_targets: bool = True,
     ) -> None:
         self.ledger = ledger
         self.provider = provider
@@ -60,6 +62,7 @@ class Runner:
         self.clock = clock
         self.payloads = payloads or default_for(batch.spec.operation)
         self.outputs = outputs or OutputFiles(None)
+        self.read_targets = read_targets and bool(provider.declaration.preflight)
         self.wake = asyncio.Event()
         self.queue: asyncio.Queue[Task] = asyncio.Queue(maxsize=max(limits.concurrency, 1))
         self.calls = asyncio.Semaphore(limits.concurrency)
@@ -84,6 +87,8 @@ class Runner:
             caller = Caller(session, self._keys(), self.calls)
             workers = [asyncio.create_task(self._work(caller)) for _ in range(self._worker_count())]
             await self._dispatch()
+            if self.read_targets:
+                caller.check = TargetCheck(session, self.calls, caller.refuse, caller.key)
         except LedgerError as fault:
             session.halt(fault)
         finally:

@@ -19,6 +19,7 @@ from payonce.core.model import (
     Status,
     Worker,
 )
+from payonce.core.overlap import Acting
 from payonce.core.states import ItemState
 from payonce.ledger.protocol import LedgerInfo, Output, Page
 from payonce.ledger.store_reads import StoreLedger
@@ -102,6 +103,10 @@ class AsyncVerbs(ABC):
     async def batches(self, batch: str | None = None) -> tuple[Batch, ...]:
         """See ledger.protocol."""
         return await self._call("read", lambda s: s.batches(batch))
+
+    async def acting_on(self, number: int, targets: Sequence[str]) -> list[Acting]:
+        """See ledger.overlap_port."""
+        return await self._call("read", lambda s: s.acting_on(number, targets))
 
     async def status(self, batch: str) -> Status:
         """See ledger.protocol."""

@@ -172,4 +172,6 @@ class HttpProvider:
             found = await preflight.run(context, transport=self._transport, timeout_us=timeout_us)
         except ConfigError as error:
             return Preflight(False, error.code, error.message)
+        if found.unread is not None:
+            found = replace(found, unread=replace(found.unread, message=self._redactor.text(found.unread.message)))
         return replace(found, message=self._redactor.text(found.message)) if found.message else found

@@ -187,6 +187,7 @@ def _declaration(
         timeout_us=int(settings.timeout),
         settles_later=executions.status.settles_later,
         rate=settings.rate,
+        preflight=f"GET {settings.preflight.path}" if settings.preflight else "",
         identity="read from the API" if settings.identity else ("from the configuration" if settings.account else ""),
     )
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from payonce.core.model import Declaration, Item, Request
-from payonce.core.outcome import LookupReply, Reply
+from payonce.core.money import Money
+from payonce.core.outcome import LookupFailed, LookupReply, Reply
 
 # Asked at the last moment before the first byte of a call is handed to the socket: may it still be sent? False (the
 # lease is over, send_by has passed, the batch was stopped) means that nothing may leave.
@@ -29,12 +30,23 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What a cheap read shows of an item's target before anything is sent; None where the provider does not tell."""
+    """What a cheap read shows of an item's target before anything is sent.
+
+    ``unread``: the read was not answered as it should be, so nothing is known. ``stop``: every further item would meet
+    the same. ``already``: it does not fit for what was refunded or taken already. ``touched``: something was refunded or taken already, ``taken`` how much, where the provider tells.
+    ``names`` are all names of the target, where it has several (a payment intent and its charge).
+    """
 
     ok: bool
     code: str | None = None
     message: str | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
+    unread: LookupFailed | None = None
+    stop: bool = False
+    already: bool = False
+    touched: bool = False
+    taken: Money | None = None
+    names: tuple[str, ...] = ()
 
 
 class Provider(Protocol):
@@ -81,5 +93,7 @@ class Provider(Protocol):
         ...
 
     async def preflight(self, item: Item, *, timeout_us: int) -> Preflight | None:
-        """A cheap read of the item's target before anything is sent; None where the adapter offers none."""
+        """A cheap read of the item's target before anything is sent; None where the adapter offers none. A run makes
+        it where the declaration names it (``preflight``), ``plan --check`` always. Never raises for what the network or
+        the provider does."""
         ...

@@ -25,7 +25,7 @@ from payonce.providers.transport import Transport, TransportSettings
 from payonce.providers.transport_simulator import WorldTransport
 
 # Settings of the adapter; every other one is a behaviour of the world.
-_ADAPTER: Final = frozenset({"kind", "url", "api_key", "timeout", "max_execution", "transport", "mode"})
+_ADAPTER: Final = frozenset({"kind", "url", "api_key", "timeout", "max_execution", "transport", "mode", "read_targets"})
 # Behaviours that are also promises, and so may be stated of a simulator that runs elsewhere.
 _PROMISES: Final = frozenset({"keys", "key_retention", "key_max_length", "stores_errors", "lookup", "lookup_lag"})
 _PATHS: Final = {
@@ -74,7 +74,9 @@ def build(table: Mapping[str, Any], wanted: Wanted) -> HttpProvider:
         mapped=wanted.mapped,
         concurrency=wanted.concurrency,
     )
-    config = replace(config, declaration=replace(config.declaration, kind="simulator"))
+    # A run reads no target unless it is told to, so that it makes one call an item; plan --check always can.
+    reads = config.declaration.preflight if _reads_targets(table) else ""
+    config = replace(config, declaration=replace(config.declaration, kind="simulator", preflight=reads))
 
     def make(settings: TransportSettings) -> Transport:
         if state is not None:
@@ -82,6 +84,13 @@ def build(table: Mapping[str, Any], wanted: Wanted) -> HttpProvider:
         return make_transport(settings, name=config.transport_name)
 
     return HttpProvider(config, make_transport=make)
+
+
+def _reads_targets(table: Mapping[str, Any]) -> bool:
+    wanted = table.get("read_targets", False)
+    if not isinstance(wanted, bool):
+        raise bad_setting("[provider] read_targets is neither true nor false", hint="read_targets = true")
+    return wanted
 
 
 def _behaviours(table: Mapping[str, Any]) -> tuple[Config, bool]:

@@ -30,7 +30,8 @@ _FAULT_CODES: Final = {"no such": "unknown_setting", "missing": "missing_setting
 class BatchFile:
     """A checked batch file. ``base`` is the folder that relative paths start from, ``ledger`` an absolute address.
 
-    ``provider``, ``statement`` and ``trail`` are the raw tables; their readers check them.
+    ``provider``, ``statement`` and ``trail`` are the raw tables; their readers check them. ``read_targets``: see
+    engine.run.
     ``warnings`` are sentences for people about settings that were adjusted.
     """
 
@@ -49,6 +50,7 @@ class BatchFile:
     trail: Mapping[str, Any] = field(default_factory=dict)
     expect: Expect = Expect()
     ledger: str | None = None
+    read_targets: bool = True
     warnings: tuple[str, ...] = ()
 
 
@@ -85,6 +87,7 @@ def load(path: Path) -> BatchFile:
         provider=provider,
         expect=expect,
         ledger=absolute_ledger(ledger.url, base=base) if ledger.url else None,
+        read_targets=sound.get("limits", {}).get("read_targets", True),
         warnings=warnings,
         item=item,
         format=file_format,

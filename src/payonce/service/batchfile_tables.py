@@ -56,6 +56,9 @@ class LimitsTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reserve: MoneyTable = msgspec.field(default_factory=dict)
     stop_after_refusals: Positive | None = None
     stop_after_consecutive: Positive | None = None
+    read_targets: Annotated[
+        bool, Meta(description="true or false: whether a run reads each target before its first call")
+    ] = True
     grace: Duration | None = None
     lease: Duration | None = None
 

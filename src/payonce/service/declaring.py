@@ -44,6 +44,7 @@ def declaration_json(declared: Declaration, *, summary: str) -> dict[str, Any]:
         "reverse": declared.reverse or None,
         "rate": declared.rate or None,
         "identity": declared.identity or None,
+        "preflight": declared.preflight or None,
         "guarantee": _guarantee(declared),
         "notes": list(declared.notes),
         "sources": list(declared.sources),

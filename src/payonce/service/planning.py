@@ -227,9 +227,10 @@ async def _bound(prepared: Prepared, ledger: Ledger, settings: InputSettings, ba
         if batch is not None:
             check_bound(batch, identity, digest=provider.provider_digest)
         declared = provider.declaration
-        takes = expected(file.limits, left=report.left, steps=len(declared.steps))
+        reads = bool(file.read_targets and declared.preflight)
+        takes = expected(file.limits, left=report.left, steps=len(declared.steps) + reads)
         report = replace(report, account=identity.account, guarantee=declared.guarantee, expected=takes)
-        spec = spec_of(file, intake, provider, identity, settings)
+        spec = spec_of(file, intake, provider, identity, settings, allowed=options.allow_overlap)
         found = overlaps.find(ledger, spec, new, allowed=options.allow_overlap)
         report = replace(report, overlaps=found)
         if options.check and not found.held:

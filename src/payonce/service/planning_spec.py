@@ -18,9 +18,18 @@ def totals_of(intake: Intake) -> dict[str, int]:
 
 
 def spec_of(
-    file: BatchFile, intake: Intake, provider: Provider, identity: Identity, settings: InputSettings
+    file: BatchFile,
+    intake: Intake,
+    provider: Provider,
+    identity: Identity,
+    settings: InputSettings,
+    *,
+    allowed: str | None = None,
 ) -> BatchSpec:
-    """What is sealed beside the items. The provider's table is as it was written: no credential is in it."""
+    """What is sealed beside the items. The provider's table is as it was written: no credential is in it.
+
+    ``allowed`` is the reason why targets that others acted on may be acted on.
+    """
     target, item_id = file.item.target, file.item.id
     config: dict[str, Any] = {
         "provider_digest": provider.provider_digest,
@@ -34,6 +43,8 @@ def spec_of(
         "reading": reading_digest(file, settings, source=intake.source_digest or None),
         "skip_bad_rows": settings.skip_bad_rows,
     }
+    if allowed is not None:
+        config["allow_overlap"] = allowed
     return BatchSpec(
         file.id,
         file.operation,

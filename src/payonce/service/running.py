@@ -42,7 +42,7 @@ class RunPlan:
 
     ``provider`` builds the adapter; it is called only when there is something to run, so that a finished batch needs
     neither credentials nor the provider's SDK. ``payloads`` is what the trail keeps of bodies (by default what suits the
-    operation), ``beside`` is entered around the run: checkpoints of the trail.
+    operation), ``beside`` is entered around the run: checkpoints of the trail. ``read_targets``: see engine.run.
     """
 
     ledger: str
@@ -52,6 +52,7 @@ class RunPlan:
     signals: bool = True
     progress: Progress | None = None
     payloads: PayloadPolicy | None = None
+    read_targets: bool = True
     beside: Callable[[AsyncLedger], contextlib.AbstractAsyncContextManager[None]] | None = None
 
 
@@ -101,6 +102,7 @@ async def run_sealed_async(plan: RunPlan) -> RunOutcome:
                         progress=plan.progress,
                         payloads=plan.payloads,
                         outputs=outputs_of(plan.ledger),
+                        read_targets=plan.read_targets,
                     )
         finally:
             await provider.close()

@@ -37,16 +37,22 @@ def check(reply: Answer | Fault, money: Money | None = USUAL) -> Preflight | Non
     return found
 
 
+def fits(left: str | None, taken: str | None = "7.50") -> Preflight:
+    """A target that fits, of which something was taken."""
+    used = None if taken is None else Money(taken, "USD")
+    return Preflight(True, data={} if left is None else {"left": left}, touched=used is not None, taken=used)
+
+
 def charge(**changes: Any) -> Answer:
     return answer(200, json.dumps({**CHARGE, **changes}))
 
 
 def test_a_target_that_fits() -> None:
     """Exactly what is left is enough."""
-    assert check(charge()) == Preflight(True, data={"left": "12.50 USD"})
-    assert check(charge(amount=None)) == Preflight(True)
+    assert check(charge()) == fits("12.50 USD")
+    assert check(charge(amount=None)) == fits(None)
     assert check(charge(), money=None) == Preflight(True)
-    assert check(charge(refunded=None, currency=None)) == Preflight(True, data={"left": "20.00 USD"})
+    assert check(charge(refunded=None, currency=None)) == fits("20.00 USD", None)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +75,8 @@ def test_what_does_not_fit_or_cannot_be_read_is_a_finding(reply: Answer | Fault,
     found = check(reply)
     assert found is not None
     assert (found.ok, found.code) == (False, code)
+    assert (found.unread is not None) is (code == "check_failed")
+    assert found.already is (code == "over_limit")
     assert TOKEN not in repr(found)
 
 

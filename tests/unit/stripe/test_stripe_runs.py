@@ -20,6 +20,7 @@ from tests.crash.harness import PAYONCE, Provider, finish
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 KEY = "sk_test_marked_runs_key"
 ITEMS = 60
+CHARGES = {f"ch_{n}": {"amount": 100_000, "currency": "usd"} for n in range(ITEMS)}
 FAULTS = {
     "reset_before": 0.03,
     "reset_after": 0.05,
@@ -80,7 +81,7 @@ def kill_at(folder: Path, provider: Provider, calls: int) -> None:
 @pytest.mark.parametrize("keys", ["honoured", "ignored"])
 def test_whatever_goes_wrong_every_refund_is_executed_once(tmp_path: Path, keys: str) -> None:
     """Lost answers, stored 500s, limits and a kill: the provider's books have each item exactly once."""
-    provider = Provider.start(tmp_path, keys=keys, probability=FAULTS, seed=7)
+    provider = Provider.start(tmp_path, keys=keys, charges=CHARGES, probability=FAULTS, seed=7)
     try:
         write(tmp_path, provider.url)
         kill_at(tmp_path, provider, 40)
@@ -96,7 +97,10 @@ def test_whatever_goes_wrong_every_refund_is_executed_once(tmp_path: Path, keys:
 
 def test_a_charge_that_someone_else_refunded_is_left_alone(tmp_path: Path) -> None:
     """Already refunded by others: not executed, not committed, and the batch goes on."""
-    charges = {"ch_3": {"amount": 403, "currency": "usd"}, "ch_5": {"amount": 605, "disputed": True}}
+    charges = CHARGES | {
+        "ch_3": {"amount": 403, "currency": "usd"},
+        "ch_5": {"amount": 605, "currency": "usd", "disputed": True},
+    }
     provider = Provider.start(tmp_path, charges=charges)
     try:
         provider_refund(provider, "ch_3", 403)
@@ -116,7 +120,7 @@ def test_a_charge_that_someone_else_refunded_is_left_alone(tmp_path: Path) -> No
 
 def test_the_mode_and_account_are_bound(tmp_path: Path) -> None:
     """Sealed in test mode, resumed with a live key: refused, and nothing is sent."""
-    provider = Provider.start(tmp_path)
+    provider = Provider.start(tmp_path, charges=CHARGES)
     try:
         write(tmp_path, provider.url)
         assert run(tmp_path)[0] == 0
@@ -140,7 +144,7 @@ def test_a_refund_that_comes_back_is_recorded_and_never_sent_again(tmp_path: Pat
     """From a signed webhook file to the item's settlement, by command; the finished batch stays finished."""
     from tests.unit.settling.settlekit import STRIPE_SECRET, stripe_event, stripe_signed
 
-    provider = Provider.start(tmp_path)
+    provider = Provider.start(tmp_path, charges=CHARGES)
     try:
         write(tmp_path, provider.url)
         assert run(tmp_path)[0] == 0

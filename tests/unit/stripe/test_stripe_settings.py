@@ -125,7 +125,13 @@ def charge(**changed: Any) -> dict[str, Any]:
         (answer(200, charge(livemode=True)), "wrong_mode"),
         (answer(200, {"id": "pi_1", "object": "payment_intent", "latest_charge": charge()}), None),
         (answer(200, {"id": "pi_1", "object": "payment_intent", "latest_charge": None}), "not_checked"),
-        (answer(404), "no_such_target"),
+        (kit.error(404, "resource_missing"), "no_such_target"),
+        (
+            kit.error(404, "resource_missing", message="No such charge: 'ch_1'; a similar object exists in live mode"),
+            "wrong_mode",
+        ),
+        (kit.error(401), "bad_credentials"),
+        (answer(404), "not_checked"),
         (answer(500), "not_checked"),
     ],
 )
@@ -134,6 +140,17 @@ def test_a_refund_is_compared_with_its_charge_beforehand(shown: Answer, code: st
     provider, _ = scripted([shown])
     found = asyncio.run(provider.preflight(kit.item("refund"), timeout_us=1_000_000))
     assert found is not None and (found.ok, found.code) == (code is None, code)
+    assert found.stop is (code in ("wrong_mode", "bad_credentials"))
+    assert (found.unread is not None) is (code == "not_checked")
+    assert found.already is (code in ("over_refund", "charge_already_refunded"))
+
+
+def test_a_charge_tells_both_names_and_what_was_refunded() -> None:
+    """So that a target under its other name, and what others refunded, can be found."""
+    provider, _ = scripted([answer(200, charge(amount_refunded=100, payment_intent="pi_1"))])
+    found = asyncio.run(provider.preflight(kit.item("refund"), timeout_us=1_000_000))
+    assert found is not None and found.ok and found.touched
+    assert (found.names, found.taken) == (("ch_1", "pi_1"), Money("1.00", "USD"))
 
 
 def test_whole_lists_add_up_or_are_refused() -> None:

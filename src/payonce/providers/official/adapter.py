@@ -14,7 +14,17 @@ from typing import Any, Final
 
 from payonce.core.errors import ConfigError
 from payonce.core.model import Declaration, Item, Request
-from payonce.core.outcome import Executed, LookupFailed, LookupReply, NotExecuted, Outcome, Reply, Unresolved
+from payonce.core.outcome import (
+    Executed,
+    LookupFailed,
+    LookupReply,
+    NotExecuted,
+    Outcome,
+    Refused,
+    Reply,
+    Stop,
+    Unresolved,
+)
 from payonce.providers.official.values import parse_object
 from payonce.providers.protocol import Gate, Identity, Preflight
 from payonce.providers.retry_after import parse_retry_after
@@ -40,12 +50,17 @@ class Told:
 
 
 class NoAnswer(Exception):
-    """A read beside the calls that was not answered as it should be; ``failed`` says how."""
+    """A read beside the calls that was not answered as it should be; ``failed`` says how, ``told`` what was answered."""
 
-    def __init__(self, failed: LookupFailed, *, status: int | None = None) -> None:
+    def __init__(self, failed: LookupFailed, *, told: Told | None = None) -> None:
         super().__init__(failed.message)
         self.failed = failed
-        self.status = status
+        self.told = told
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status, if there was an answer."""
+        return None if self.told is None else self.told.status
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +124,21 @@ class OfficialAdapter(ABC):
         """None, where an adapter offers no cheap read."""
         return None
 
+    def unfit(self, error: NoAnswer, outcome: Outcome | None, *, missing: str) -> Preflight:
+        """What a read of a target means that brought no target: a definite no, a stop, or nothing known.
+
+        ``outcome`` is what the same answer would mean for a call; ``missing`` says it in words where there is no such
+        target.
+        """
+        match outcome:
+            case Stop(code, message):
+                return Preflight(False, code, self._setup.redactor.text(message)[:MESSAGE_LIMIT], stop=True)
+            case Refused() if error.status == 404:
+                return Preflight(False, "no_such_target", missing)
+            case Refused(code, message):
+                return Preflight(False, code, self._setup.redactor.text(message)[:MESSAGE_LIMIT])
+        return Preflight(False, "not_checked", error.failed.message, unread=error.failed)
+
     async def send(self, request: Request, item: Item, *, key: str | None, timeout_us: int, gate: Gate) -> Reply:
         """See protocol.Provider. The bytes of ``request`` go out as they are."""
         started_us = time.time_ns() // 1000
@@ -154,7 +184,7 @@ class OfficialAdapter(ABC):
                 stop=result.status in (401, 403),
                 retry_after_us=told.retry_after_us,
             ),
-            status=result.status,
+            told=told,
         )
 
     def _told(self, answer: Answer) -> Told:

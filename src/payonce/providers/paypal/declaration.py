@@ -33,6 +33,7 @@ _REFUND: Final = Declaration(
     reverse="no: a refund cannot be undone",
     rate="not published: 429 and Retry-After are obeyed",
     identity="account of the batch file, else a digest of the client id; the token proves the credentials",
+    preflight="GET /v2/payments/captures/{id}: currency, total, status; not how much was refunded",
     notes=(
         "a second guard outlives the key: invoice_id is unique for each item, and PayPal refuses it a second time",
         "201 is no success by itself: its status may be FAILED or CANCELLED",
@@ -50,6 +51,7 @@ DECLARATIONS: Final = {
     "payout": replace(
         _REFUND,
         operation="payout",
+        preflight="",
         key=KeyDeclaration(
             carrier="body sender_batch_header.sender_batch_id",
             format=KeyFormat("hex", 64),

@@ -8,7 +8,7 @@ from typing import Any
 
 from payonce.core.errors import ConfigError
 from payonce.core.model import Item, Request
-from payonce.core.outcome import NotExecuted, Outcome, Reply, Stop, Unresolved
+from payonce.core.outcome import LookupFailed, NotExecuted, Outcome, Reply, Stop, Unresolved
 from payonce.providers.official.adapter import NoAnswer, OfficialAdapter, Setup, Told, TransportMaker
 from payonce.providers.official.values import Unreadable, asked, major, mapping
 from payonce.providers.paypal import answers
@@ -132,11 +132,15 @@ class PayPalProvider(OfficialAdapter):
             tree = await self.read(Request("GET", f"/v2/payments/captures/{item.target}"), timeout_us=timeout_us)
             return _judge(tree, item)
         except NoAnswer as error:
-            if error.status == 404:
-                return Preflight(False, "no_such_target", f"there is no capture {item.target} in this environment")
-            return Preflight(False, "not_checked", error.failed.message)
-        except (Refusal, Unreadable) as error:
-            return Preflight(False, "not_checked", str(error) or _REFUSED)
+            outcome = None if error.told is None or error.status == 401 else answers.meaning(error.told)
+            if error.status == 401 and self._tokens.ever_accepted:
+                error.failed = replace(error.failed, stop=False)  # the next read gets another token
+            return self.unfit(error, outcome, missing=f"there is no capture {item.target} in this environment")
+        except Refusal:
+            failed = LookupFailed("bad_credentials", _REFUSED, stop=True)
+            return Preflight(False, "bad_credentials", _REFUSED, unread=failed, stop=True)
+        except Unreadable as error:
+            return Preflight(False, "not_checked", str(error), unread=LookupFailed("unreadable_answer", str(error)))
 
 
 def _judge(tree: dict[str, Any], item: Item) -> Preflight:
@@ -153,4 +157,7 @@ def _judge(tree: dict[str, Any], item: Item) -> Preflight:
     elif total < money:
         problem = "over_refund", f"the capture is over {total}, the item asks for {money}"
     code, message = problem or (None, None)
-    return Preflight(problem is None, code, message, data)
+    # PayPal says that something was refunded, not how much.
+    touched = tree.get("status") in ("PARTIALLY_REFUNDED", "REFUNDED")
+    already = code == "capture_already_refunded"
+    return Preflight(problem is None, code, message, data, already=already, touched=touched)

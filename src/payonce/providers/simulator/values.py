@@ -19,7 +19,7 @@ _UNITS_US = {
     "h": 3_600_000_000,
     "d": 86_400_000_000,
 }
-_DURATION = re.compile(r"(\d+)\s*(us|ms|s|m|h|d)")
+_DURATION = re.compile(r"(\d{1,12})(?:\.(\d{1,9}))?\s*(us|ms|s|m|h|d)", re.ASCII)
 
 
 class ConfigError(ValueError):
@@ -29,15 +29,20 @@ class ConfigError(ValueError):
 def duration_us(value: object, *, where: str) -> int:
     """The duration in microseconds.
 
-    Takes text of a whole number and a unit (us, ms, s, m, h, d), or the number 0.
-    Raises ConfigError, naming `where`, for anything else: a bare number has no unit and would be a guess.
+    Takes text of a number and a unit (us, ms, s, m, h, d), or the number 0. A fraction (0.4s) must be a whole number of
+    microseconds. Raises ConfigError, naming `where`, for anything else: a bare number has no unit and would be a guess.
     """
     if value == 0 and not isinstance(value, bool):
         return 0
     found = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
         raise ConfigError(f"{where}: {value!r} is not a duration such as '20ms', '5s' or '24h'")
-    return int(found[1]) * _UNITS_US[found[2]]
+    fraction = found[2] or ""
+    shift: int = 10 ** len(fraction)
+    scaled = int(found[1] + fraction) * _UNITS_US[found[3]]
+    if scaled % shift:
+        raise ConfigError(f"{where}: {value!r} is finer than a microsecond")
+    return scaled // shift
 
 
 def duration_range_us(value: object, *, where: str) -> tuple[int, int]:

@@ -43,6 +43,7 @@ _REFUND: Final = Declaration(
     reverse="no: a refund cannot be undone",
     rate="25/s for one endpoint, 100/s live and 25/s in a sandbox for the account",
     identity="GET /v1/account for the account, the key's prefix (sk_live_, sk_test_) for the mode",
+    preflight="GET /v1/charges/{id} or /v1/payment_intents/{id}: currency, what is left, disputed, mode, both names",
     notes=(
         "metadata carries payonce_item and payonce_batch; a look-up counts only refunds that show both",
         "a replayed 500 burns the key: only a look-up that shows no refund allows another",
@@ -56,6 +57,7 @@ DECLARATIONS: Final = {
     "payout": replace(
         _REFUND,
         operation="payout",
+        preflight="",
         lookup=LookupDeclaration(by="GET /v1/payouts, all pages", lag_us=_LAG_US, own_reference=True),
         statement=("payouts.itemized", "balance transactions (API)"),
         reverse="while pending: POST /v1/payouts/{id}/cancel",
@@ -70,6 +72,7 @@ DECLARATIONS: Final = {
     "transfer": replace(
         _REFUND,
         operation="transfer",
+        preflight="",
         lookup=LookupDeclaration(by="GET /v1/transfers of the transfer group", lag_us=_LAG_US, own_reference=True),
         statement=("balance transactions (API)",),
         settles_later=False,
@@ -82,6 +85,7 @@ DECLARATIONS: Final = {
     "invoice": replace(
         _REFUND,
         operation="invoice",
+        preflight="",
         steps=("create", "add", "finalise", "pay"),
         lookup=LookupDeclaration(
             by="GET /v1/invoices of the customer, then the invoice itself", lag_us=_LAG_US, own_reference=True

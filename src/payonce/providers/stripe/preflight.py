@@ -27,13 +27,22 @@ def judge_charge(tree: Mapping[str, Any], item: Item, *, mode: str | None) -> Pr
     total = minor(charge.get("amount"), charge.get("currency"))
     refunded = minor(charge.get("amount_refunded", 0), charge.get("currency"))
     left = total - refunded
-    # Both names of one payment, so that a caller can tell that two targets are the same.
     data = {"amount": str(total), "refunded": str(refunded)}
-    data |= {name: found for name in ("id", "payment_intent") if (found := named(charge.get(name))) is not None}
+    # Both names of one payment, so that a caller can tell that two targets are the same.
+    names = [found for name in ("id", "payment_intent") if (found := named(charge.get(name))) is not None]
     problem = _problem(charge, asked(item), total=total, left=left, mode=mode)
-    if problem is None:
-        return Preflight(True, data=data)
-    return Preflight(False, *problem, data=data)
+    code, message = problem or (None, None)
+    return Preflight(
+        problem is None,
+        code,
+        message,
+        data,
+        stop=code == "wrong_mode",
+        already=code in ("charge_already_refunded", "over_refund") and refunded.minor > 0,
+        touched=refunded.minor > 0,
+        taken=refunded,
+        names=tuple(names),
+    )
 
 
 def _problem(

@@ -7,7 +7,7 @@ from typing import Any
 
 from payonce.core.errors import ConfigError
 from payonce.core.model import Item, Request
-from payonce.core.outcome import LookupReply, Outcome, Unresolved
+from payonce.core.outcome import LookupFailed, LookupReply, Outcome, Unresolved
 from payonce.providers.official.adapter import NoAnswer, OfficialAdapter, Setup, Told, TransportMaker
 from payonce.providers.official.values import Unreadable, word
 from payonce.providers.protocol import Identity, Preflight
@@ -93,11 +93,10 @@ class StripeProvider(OfficialAdapter):
             tree: dict[str, Any] = await self.read(self._target(item), timeout_us=timeout_us)
             return judge_charge(tree, item, mode=self._mode)
         except NoAnswer as error:
-            if error.status == 404:
-                return Preflight(False, "no_such_target", f"there is no {item.target} in this account and mode")
-            return Preflight(False, "not_checked", error.failed.message)
+            outcome = None if error.told is None else answers.meaning(error.told, operation="read")
+            return self.unfit(error, outcome, missing=f"there is no {item.target} in this account and mode")
         except Unreadable as error:
-            return Preflight(False, "not_checked", str(error))
+            return Preflight(False, "not_checked", str(error), unread=LookupFailed("unreadable_answer", str(error)))
 
     def _target(self, item: Item) -> Request:
         if item.target.startswith("pi_"):
