@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from payonce.core.errors import LedgerError, UsageError
 from payonce.core.model import Actor
-from payonce.ledger import sqlite_open
+from payonce.ledger import jsonl, sqlite_open
 from payonce.ledger.actors import is_alive as process_is_alive
 from payonce.ledger.actors import wall_clock
+from payonce.ledger.jsonl_trail import JsonlTrail
 from payonce.ledger.place import refuse_lost
 from payonce.ledger.sqlite import SqliteLedger
 from payonce.ledger.sqlite_trail import SqliteTrail
 from payonce.ledger.store import Clock, IsAlive
 from payonce.ledger.store_reads import StoreLedger
 from payonce.ledger.trail_port import TrailReads
+
+# Ledgers that are one file.
+_FILES: Final = ("sqlite", "jsonl")
 
 
 def connect(
@@ -26,7 +31,8 @@ def connect(
     read_only: bool = False,
     marks: Path | None = None,
 ) -> StoreLedger:
-    """Opens the ledger at ``url`` (``sqlite:PATH``), making a new one only where ``create`` is true and nothing is there.
+    """Opens the ledger at ``url`` (``sqlite:PATH``, ``jsonl:PATH``), making a new one only where ``create`` is true and
+    nothing is there.
 
     ``marks`` is where the ledger's head is recorded besides its own folder, the user's state folder by default.
     Raises UsageError for an address it does not understand, LedgerError where there is no ledger or it cannot be used,
@@ -34,32 +40,40 @@ def connect(
     existing file is never made new, even if it is empty.
     """
     path = path_of(url)
+    lines = is_jsonl(url)
     if create and not read_only and not path.exists():
         refuse_lost(path)
-        sqlite_open.create(path)
-    return SqliteLedger(path, clock=clock, is_alive=is_alive, read_only=read_only, marks=marks)
+        (jsonl.create if lines else sqlite_open.create)(path)
+    store = jsonl.JsonlLedger if lines else SqliteLedger
+    return store(path, clock=clock, is_alive=is_alive, read_only=read_only, marks=marks)
 
 
 def connect_trail(url: str) -> TrailReads:
     """The trail of an existing ledger, read-only, also of one that is refused for writing. Raises LedgerError."""
-    return SqliteTrail(path_of(url))
+    return JsonlTrail(path_of(url)) if is_jsonl(url) else SqliteTrail(path_of(url))
 
 
 def accept_place(url: str, *, actor: Actor, reason: str, clock: Clock = wall_clock, marks: Path | None = None) -> None:
     """A person says that a restored or copied ledger may go on where it is: recorded as an event, with the reason."""
     if not reason.strip():
         raise UsageError("accepting a ledger needs a reason", code="no_reason", hint="say why: --reason TEXT")
-    SqliteLedger(path_of(url), clock=clock, marks=marks, accept=(actor, reason)).close()
+    store = jsonl.JsonlLedger if is_jsonl(url) else SqliteLedger
+    store(path_of(url), clock=clock, marks=marks, accept=(actor, reason)).close()
+
+
+def is_jsonl(url: str) -> bool:
+    """Whether an address is that of a JSON Lines ledger."""
+    return url.partition(":")[0] == "jsonl"
 
 
 def path_of(url: str) -> Path:
     """The file of a ledger that is a file. Raises UsageError for any other address."""
     scheme, colon, rest = url.partition(":")
-    if not colon or scheme != "sqlite":
+    if not colon or scheme not in _FILES:
         raise UsageError(
             f"{_shown(url)!r} is no ledger address this version understands",
             code="bad_ledger_url",
-            hint="write sqlite:PATH, for example sqlite:payonce.db",
+            hint="write sqlite:PATH or jsonl:PATH, for example sqlite:payonce.db",
         )
     if not rest or rest == ":memory:" or "?" in rest:
         raise UsageError(

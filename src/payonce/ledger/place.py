@@ -29,6 +29,8 @@ from payonce.ledger.merkle import Head
 from payonce.ledger.rows import WorkerRow
 
 log = logging.getLogger("payonce.ledger")
+# Where a ledger's own facts say that its batches went to another store.
+MOVED_TO: Final = "moved_to"
 _EVERY_NS: Final = 1_000_000_000
 _ACCEPT: Final = "reconcile the batches, then accept the ledger where it is"
 
@@ -87,22 +89,21 @@ class Marker:
         head = self._head
         if head is None or head.size == self._written:
             return
-        try:
-            inode = self._path.stat().st_ino
-        except OSError:
+        mark = self._mark(head)
+        if mark is None:
             return
-        mark = Mark(
-            self._ledger,
-            head.size,
-            head.last_leaf.hex(),
-            head.last_us,
-            str(self._path),
-            inode,
-            socket.gethostname(),
-        )
         for place in self.places:
             self._put(place, orjson.dumps(asdict(mark)))
         self._written = head.size
+
+    def _mark(self, head: Head) -> Mark | None:
+        """The mark of a head; None where the ledger is not there to be marked."""
+        try:
+            inode = self._path.stat().st_ino
+        except OSError:
+            return None
+        leaf, host = head.last_leaf.hex(), socket.gethostname()
+        return Mark(self._ledger, head.size, leaf, head.last_us, str(self._path), inode, host)
 
     def _put(self, place: Path, data: bytes) -> None:
         part = place.with_name(f"{place.name}.{os.getpid()}")
@@ -139,7 +140,7 @@ def refuse_lost(path: Path) -> None:
         )
 
 
-def refuse_rolled_back(path: Path, marks: Iterable[Mark], *, body: Callable[[int], bytes | None]) -> None:
+def refuse_rolled_back(path: Path | str, marks: Iterable[Mark], *, body: Callable[[int], bytes | None]) -> None:
     """Raises LedgerPlaceError ``ledger_rolled_back`` where the trail does not hold what was durable before.
 
     ``body`` gives an event's bytes by its sequence number.
@@ -153,6 +154,16 @@ def refuse_rolled_back(path: Path, marks: Iterable[Mark], *, body: Callable[[int
                 code="ledger_rolled_back",
                 hint=f"it was restored from an older copy; {_ACCEPT}",
             )
+
+
+def refuse_moved_away(path: Path, moved_to: str | None) -> None:
+    """Raises LedgerPlaceError ``ledger_moved_away`` where the batches were copied to another store, which goes on."""
+    if moved_to:
+        raise LedgerPlaceError(
+            f"ledger {path} was copied to {moved_to}, which goes on with its batches",
+            code="ledger_moved_away",
+            hint=f"use {moved_to}; where it does not exist, the copy was cut short: run the same command again",
+        )
 
 
 def refuse_copied(path: Path, home: str | None, *, ledger: str) -> bool:
@@ -189,13 +200,19 @@ def refuse_claimed(path: Path, workers: Iterable[WorkerRow], *, now_us: int) -> 
 
 
 def _identity_of(path: Path) -> str | None:
-    """The identity of a ledger that is not opened; None where it is none or cannot be read."""
+    """The identity of a ledger that is not opened; None where it is none, cannot be read, or has moved away."""
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5)
         try:
-            row: Any = connection.execute("SELECT value FROM meta WHERE name = 'id'").fetchone()
+            rows = connection.execute("SELECT name, value FROM meta").fetchall()
         finally:
             connection.close()
-    except sqlite3.Error:
-        return None
-    return None if row is None else str(row[0])
+    except sqlite3.Error as error:
+        # Only a file that is no database may be opened beside SQLite: closing it would drop SQLite's locks.
+        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_NOTADB:
+            return None
+        from payonce.ledger.jsonl_tables import meta_of
+
+        rows = list(meta_of(path).items())
+    meta: dict[str, Any] = dict(rows)
+    return None if meta.get(MOVED_TO) else meta.get("id")

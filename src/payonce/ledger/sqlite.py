@@ -18,7 +18,15 @@ from payonce.core.overlap import Clearance
 from payonce.ledger.actors import is_alive as process_is_alive
 from payonce.ledger.actors import this_actor, wall_clock
 from payonce.ledger.log import Log
-from payonce.ledger.place import Marker, refuse_claimed, refuse_copied, refuse_rolled_back, state_folder
+from payonce.ledger.place import (
+    MOVED_TO,
+    Marker,
+    refuse_claimed,
+    refuse_copied,
+    refuse_moved_away,
+    refuse_rolled_back,
+    state_folder,
+)
 from payonce.ledger.rows import signature
 from payonce.ledger.sqlite_errors import faults
 from payonce.ledger.sqlite_open import FileGuard, open_reader, open_writer
@@ -118,6 +126,7 @@ class SqliteLedger(StoreLedger):
         meta, size = reads.meta(), reads.head().size
         moved = False
         if accept is None:
+            refuse_moved_away(path, meta.get(MOVED_TO))
             refuse_rolled_back(path, self._marker.marks(), body=reads.body)
             moved = refuse_copied(path, meta.get("home"), ledger=meta["id"])
             refuse_claimed(path, reads.present_workers(), now_us=self._clock())
@@ -129,6 +138,7 @@ class SqliteLedger(StoreLedger):
             elif accept is not None:
                 actor, reason = accept
                 body = {"type": "ledger_accepted", "ledger": meta["id"], "actor": signature(actor), "reason": reason}
+                self._sqlite.save_meta(MOVED_TO, "")
             else:
                 body = {"type": "note", "code": "ledger_moved", "from": meta.get("home", ""), "to": str(path)}
             log.emit(body)

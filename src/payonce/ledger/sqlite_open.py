@@ -45,7 +45,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
     """The writing connection of an existing ledger, schema up to date, settings confirmed. Raises LedgerError."""
     refuse_foreign(path)
     refuse_network(path)
-    _refuse_read_only(path)
+    refuse_read_only(path)
     with faults(path):
         connection = _connect(path, "mode=rw")
         try:
@@ -100,13 +100,14 @@ def create(path: Path) -> None:
             finally:
                 connection.close()
             sync(part)
-            _give_name(part, path)
+            give_name(part, path)
             sync(path.parent)
         finally:
             part.unlink(missing_ok=True)
 
 
-def _give_name(part: Path, path: Path) -> None:
+def give_name(part: Path, path: Path) -> None:
+    """Gives a file that was built beside it its name, unless the name is taken: then what is there stays."""
     try:
         os.link(part, path)  # fails where the name is taken, unlike a rename
     except FileExistsError:
@@ -175,7 +176,8 @@ def no_ledger(path: Path) -> LedgerError:
     )
 
 
-def _refuse_read_only(path: Path) -> None:
+def refuse_read_only(path: Path) -> None:
+    """Raises LedgerError ``ledger_read_only`` where a ledger's file or folder cannot be written."""
     # SQLite would open a read-only file without a word, and its journal needs the folder.
     for place in (path, path.parent):
         if not os.access(place, os.W_OK):

@@ -1,0 +1,329 @@
+"""The rows of a JSON Lines ledger: in memory, rebuilt from the file at open, each change written down as it is made.
+
+The same methods change the rows when a transaction runs and when the file is read again, so that both come to the same.
+Bodies of events stay in the file; memory keeps where each is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import ChainMap
+from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from payonce.core.errors import LedgerError
+from payonce.core.events import leaf_hash
+from payonce.core.model import Event
+from payonce.core.states import ItemState
+from payonce.ledger import jsonl_rows as cells
+from payonce.ledger.jsonl_events import JsonlEvents
+from payonce.ledger.jsonl_file import JsonlFile
+from payonce.ledger.jsonl_frames import HEADER, ROWS, Group, damaged
+from payonce.ledger.log import Log
+from payonce.ledger.memory_indexed import IndexedTables
+from payonce.ledger.merkle import Head, Node
+from payonce.ledger.newcomers import Block
+from payonce.ledger.rows import BatchRow, ItemRow, OpenRow, OutputRow, PayloadRow, Saved, Tallies, WorkerRow
+
+
+class JsonlTables(IndexedTables):
+    """What ``ledger.tables`` asks for, over a file that is open for writing or for reading only."""
+
+    def __init__(self, file: JsonlFile, *, after: Callable[[Head], None] | None = None) -> None:
+        super().__init__("")
+        self.path = file.path
+        self.meta: dict[str, str] = {}
+        self.nodes: dict[tuple[int, int], bytes] = {}
+        self.erased: dict[tuple[int, str], int] = {}
+        self._file = file
+        self._after = after
+        self._reading = False
+        self._appended = False
+        self._ops: list[list[Any]] = []
+        self.trail = JsonlEvents(file)
+
+    # from the file
+
+    def catch_up(self) -> None:
+        """Takes in the groups that the file has and memory does not. Raises LedgerError where one is damaged."""
+        for group in self._file.fresh():
+            super().begin()
+            self._reading = True
+            try:
+                self._take_in(group)
+            except (KeyError, ValueError, TypeError, AttributeError, AssertionError) as error:
+                super().rollback()
+                where = f"{group.line} to {group.line + len(group.lines)}"
+                raise damaged(str(self._file.path), where, f"hold what cannot be ({error!r})", word="lines") from error
+            finally:
+                self._reading = False
+            super().commit()
+        if "id" not in self.meta:
+            raise damaged(str(self.path), 1, "is not closed")
+
+    def _take_in(self, group: Group) -> None:
+        at = group.start
+        for line in group.lines:
+            if line.startswith(ROWS):
+                for name, *values in orjson.loads(line)["$rows"]:
+                    _APPLY[name](self, *values)
+            elif line.startswith(HEADER):
+                self._id = self.meta["id"] = orjson.loads(line)["$payonce"]["id"]
+            else:
+                self.trail.add(at, len(line))
+            at += len(line) + 1
+        head = group.meta.get("head")
+        if head is not None:
+            self.trail.file_under(group.meta["places"])
+            self.nodes.update(((level, index), bytes.fromhex(value)) for level, index, value in group.meta["nodes"])
+            size, last_us, last_leaf, peaks = head
+            self._head = Head(size, [bytes.fromhex(peak) for peak in peaks], bytes.fromhex(last_leaf), last_us)
+        if not self.trail.has(self._head.size):
+            raise ValueError(f"the head of the trail says {self._head.size} events")
+
+    # transactions
+
+    def begin(self) -> Head:
+        """See ledger.tables."""
+        self._ops, self._appended = [], False
+        self._new_nodes: list[Node] = []
+        self._new_places: list[tuple[int, int] | None] = []
+        return super().begin()
+
+    def append(self, log: Log) -> None:
+        """See ledger.tables. Rows that were changed so far come before the events, in a line of their own."""
+        for p in log.payloads:
+            self._put(self._payloads, (p.seq, p.kind), p)
+            self._ops.append(["payload", cells.as_payload(p)])
+        self._write_rows()
+        for e in log.entries:
+            assert not e.body.startswith(b'{"$'), "no field of an event begins with a dollar sign"
+            self.trail.add(self._file.add(e.body), len(e.body))
+            self._new_places.append(None if e.batch is None else (e.batch, e.n or 0))
+        self.trail.file_under(self._new_places[-len(log.entries) :] if log.entries else ())
+        for node in log.nodes:
+            self._put(self.nodes, (node.level, node.index), node.hash)
+            self._new_nodes.append(node)
+        self._head = log.head.copy()
+        self._appended = True
+
+    def commit(self) -> None:
+        """See ledger.tables. A transaction that changed nothing writes nothing."""
+        self._write_rows()
+        if self._appended:
+            head = self._head
+            said = [head.size, head.last_us, head.last_leaf.hex(), [peak.hex() for peak in head.peaks]]
+            nodes = [[node.level, node.index, node.hash.hex()] for node in self._new_nodes]
+            self._file.commit({"head": said, "places": self._new_places, "nodes": nodes})
+        elif self._file.has_open_group:
+            self._file.commit({})
+        super().commit()
+        if self._appended and self._after is not None:
+            self._after(self._head)
+
+    def rollback(self) -> None:
+        """See ledger.tables."""
+        self._file.rollback()
+        super().rollback()
+        self.trail.cut(self._head.size)
+
+    def _write_rows(self) -> None:
+        if self._ops:
+            self._file.add(ROWS + orjson.dumps(self._ops) + b"}")
+            self._ops = []
+
+    def _say(self, *op: Any) -> None:
+        """Writes a change down, where it is not one that comes from the file itself."""
+        if not self._reading:
+            self._ops.append(list(op))
+
+    # changes
+
+    def add_batch(self, row: BatchRow) -> int:
+        """See ledger.tables."""
+        self._say("batch", cells.changes(row, None))
+        return super().add_batch(row)
+
+    def add_items(self, number: int, blocks: Iterable[Block]) -> None:
+        """See ledger.tables. A line for each block, so that a batch of millions passes through."""
+        for block in blocks:
+            rows = list(block.rows())
+            self._add_rows(number, rows)
+            said = [[row.id, row.target, row.minor, row.currency, row.fields] for row in rows]
+            self._say("items", number, rows[0].n if rows else 0, rows[0].updated_us if rows else 0, said)
+            self._write_rows()
+
+    def save_batch(self, row: BatchRow) -> None:
+        """See ledger.tables."""
+        said = cells.changes(row, self._batches[row.number])
+        if said:
+            self._say("batch=", row.number, said)
+            super().save_batch(row)
+
+    def save_tallies(self, number: int, changed: Tallies) -> None:
+        """See ledger.tables."""
+        self._say("tallies", number, cells.as_tallies(changed))
+        super().save_tallies(number, changed)
+
+    def save(self, number: int, saved: Saved) -> None:
+        """See ledger.tables."""
+        if not self._reading:
+            self._say("save", number, self._difference(number, saved))
+        super().save(number, saved)
+
+    def _difference(self, number: int, saved: Saved) -> dict[str, Any]:
+        items = self._items[number]
+        # One that is opened and changed at once is opened first.
+        opens = ChainMap({row.n: row for row in saved.opened}, self._opens[number])
+        begun = saved.begun
+        said = {
+            # One intent of a worker each, which changes the same of all of them.
+            "begun": [begun[0].updated_us, *[row.n for row in begun]] if begun else [],
+            "items": [[row.n, cells.changes(row, items[row.n])] for row in saved.items],
+            "closed": saved.closed,
+            "opened": [cells.changes(row, None) for row in saved.opened],
+            "changed": [[row.n, _but_request(cells.changes(row, opens[row.n]))] for row in saved.changed],
+            "outputs": [cells.as_output(row) for row in saved.outputs],
+            "findings": [cells.as_finding(row) for row in saved.findings],
+        }
+        return {name: value for name, value in said.items() if value}
+
+    def erase(self, number: int, n: int, *, fields: str, seq: int) -> None:
+        """See ledger.tables. The file is written anew afterwards, without what is erased (``JsonlLedger``)."""
+        self._say("erase", number, n, fields, seq)
+        row = copy(self._items[number][n])
+        row.fields = fields
+        self._put(self._items[number], n, row)
+        for key, kept in list(self._payloads.items()):
+            if (kept.batch, kept.n) == (number, n) and key not in self.erased:
+                self._put(self._payloads, key, replace(kept, body=b""))  # the digest stays
+                self._put(self.erased, key, seq)
+        if (number, n) in self._outputs:
+            self._put(self._outputs, (number, n), OutputRow(n, None, None))
+
+    def add_worker(self, row: WorkerRow) -> int:
+        """See ledger.tables."""
+        self._say("worker", cells.as_worker(row))
+        return super().add_worker(row)
+
+    def save_worker(self, row: WorkerRow) -> None:
+        """See ledger.tables."""
+        self._say("worker=", row.fence, row.lease_until_us, row.left_us)
+        super().save_worker(row)
+
+    def save_meta(self, name: str, value: str) -> None:
+        """Keeps a fact about the ledger itself."""
+        self._say("meta", name, value)
+        self._put(self.meta, name, value)
+
+    def _saved(self, number: int, said: dict[str, Any]) -> None:
+        """The inverse of ``save`` and ``_difference``."""
+        saved = Saved(closed=said.get("closed", []))
+        if "begun" in said:
+            at_us, *ns = said["begun"]
+            saved.begun = self.rows(number, ns)
+            for row in saved.begun:
+                row.state, row.attempts, row.updated_us = ItemState.PENDING, row.attempts + 1, at_us
+                row.code = row.message = None
+        items = self._items[number]
+        saved.items = [cells.changed(copy(items[n]), cell) for n, cell in said.get("items", ())]
+        saved.opened = [cells.to_open(cell) for cell in said.get("opened", ())]
+        opens = ChainMap({row.n: row for row in saved.opened}, self._opens[number])
+        saved.changed = [cells.changed(copy(opens[n]), cell) for n, cell in said.get("changed", ())]
+        saved.outputs = [cells.to_output(cell) for cell in said.get("outputs", ())]
+        saved.findings = [cells.to_finding(cell, number) for cell in said.get("findings", ())]
+        self.save(number, saved)
+
+    def _items_said(self, number: int, first_n: int, now_us: int, items: list[list[Any]]) -> None:
+        rows: list[ItemRow] = []
+        for n, (item, target, minor, currency, fields) in enumerate(items, start=first_n):
+            # Most items are their own target, and currencies are few: what is equal is kept once.
+            own, known = item if target == item else target, currency and sys.intern(currency)
+            rows.append(ItemRow(n, item, own, minor, known, fields, updated_us=now_us))
+        self._add_rows(number, rows)
+
+    def _batch_said(self, number: int, said: dict[str, Any]) -> None:
+        self.save_batch(cells.changed(copy(self._batches[number]), said))
+
+    def _worker_said(self, fence: int, lease_until_us: int, left_us: int | None) -> None:
+        self.save_worker(replace(self._workers[fence], lease_until_us=lease_until_us, left_us=left_us))
+
+    def _payload_said(self, said: list[Any]) -> None:
+        kept = cells.to_payload(said)
+        self._put(self._payloads, (kept.seq, kept.kind), kept)
+
+    # reading
+
+    def head(self) -> Head:
+        """The head of the trail."""
+        return self._head.copy()
+
+    def events(self, number: int | None, *, n: int | None, after_seq: int, limit: int) -> list[Event]:
+        """See ledger.tables."""
+        found: list[Event] = []
+        for seq in islice(self.trail.seqs(number, n, after_seq=after_seq), limit):
+            place = self.trail.place_of(seq)
+            batch, item = (None, None) if place is None else (self._batches[place[0]].id, place[1] or None)
+            found.append(Event(seq, batch, item, self.trail.body(seq) or b""))
+        return found
+
+    def open_rows(self, number: int) -> dict[int, OpenRow]:
+        """All open intents of a batch."""
+        return dict(self._opens[number])
+
+    def payload_rows(self) -> list[PayloadRow]:
+        """All kept payloads, by event; of those that were erased, the digest."""
+        return [kept for _, kept in sorted(self._payloads.items())]
+
+    def output_rows(self, number: int) -> dict[int, OutputRow]:
+        """What the calls of a batch's items returned."""
+        return {n: row for (batch, n), row in self._outputs.items() if batch == number}
+
+    def present_workers(self) -> list[WorkerRow]:
+        """All workers of all batches that have not left."""
+        return [row for row in self._workers.values() if row.left_us is None]
+
+    def trust_head(self) -> None:
+        """The head and the last event agree. Raises LedgerError ``ledger_corrupt``."""
+        last = self.trail.body(self._head.size)
+        if (b"" if last is None else leaf_hash(last)) != self._head.last_leaf:
+            raise damaged(str(self._file.path), self._head.size, "is not what the head of the trail says", word="event")
+
+
+def meta_of(path: Path) -> dict[str, str]:
+    """The facts that a ledger keeps about itself; none where it is no ledger or cannot be read. Changes nothing."""
+    try:
+        with JsonlFile.reading(path) as file:
+            rows = JsonlTables(file)
+            rows.catch_up()
+            return rows.meta
+    except LedgerError:
+        return {}
+
+
+def _but_request(said: dict[str, Any]) -> dict[str, Any]:
+    """A stored row has no request, so its lack is no change: it is said only where there is a new one."""
+    if said.get("request", ...) is None:
+        del said["request"]
+    return said
+
+
+# What a line of rows may hold: the first value of each entry, and who takes the others in.
+_APPLY: Final[dict[str, Callable[..., Any]]] = {
+    "batch": lambda tables, said: tables.add_batch(cells.to_batch(said)),
+    "batch=": JsonlTables._batch_said,
+    "items": JsonlTables._items_said,
+    "tallies": lambda tables, number, said: tables.save_tallies(number, cells.to_tallies(said)),
+    "save": JsonlTables._saved,
+    "erase": lambda tables, number, n, fields, seq: tables.erase(number, n, fields=fields, seq=seq),
+    "worker": lambda tables, said: tables.add_worker(cells.to_worker(said)),
+    "worker=": JsonlTables._worker_said,
+    "payload": JsonlTables._payload_said,
+    "meta": JsonlTables.save_meta,
+}
