@@ -35,8 +35,9 @@ class DirectTransport:
         self._base_path = parts.path
         host = parts.netloc.rpartition("@")[2]
         shared = (("Host", host), *default_headers(settings))
-        self._shared = "".join(f"{name}: {value}\r\n" for name, value in shared)
-        self._shared_names = frozenset(name.lower() for name, _ in shared)
+        self._shared = tuple((name.lower(), f"{name}: {value}") for name, value in shared)
+        self._own_names: tuple[str, ...] = ()
+        self._lines = tuple(line for _, line in self._shared)
         self._idle: list[Exchange] = []
         self._waiting: deque[asyncio.Future[Exchange | None]] = deque()
         self._open = 0
@@ -99,22 +100,24 @@ class DirectTransport:
     def _encode(self, request: Request) -> bytes | Fault:
         """The request's exact bytes. A head that could be read as more than one request is not sent at all."""
         path = self._base_path + self._settings.target(request.path)
-        own = "".join([f"{name}: {value}\r\n" for name, value in request.headers])
-        if request.body or request.method not in ("GET", "DELETE"):
-            own += f"Content-Length: {len(request.body)}\r\n"
-        if _FORBIDDEN.search(own.replace("\r\n", "")) or _FORBIDDEN.search(path) or " " in path:
+        lines = [f"{name}: {value}" for name, value in request.headers]
+        body = request.body
+        if body or request.method not in ("GET", "DELETE"):
+            lines.append(f"Content-Length: {len(body)}")
+        if _FORBIDDEN.search(path + "".join(lines)) or " " in path:
             return Fault("bad_address", "the request's path or headers hold characters HTTP does not allow", sent=False)
-        shared = self._shared
-        if any(name.lower() in self._shared_names for name, _ in request.headers):
-            shared = self._without(request)
-        head = f"{request.method} {path} HTTP/1.1\r\n{shared}{own}\r\n"
-        return head.encode("latin-1") + request.body
+        shared = self._shared_for(tuple([name for name, _ in request.headers]))
+        head = "\r\n".join((f"{request.method} {path} HTTP/1.1", *shared, *lines, "\r\n"))
+        return head.encode("latin-1") + body
 
-    def _without(self, request: Request) -> str:
-        """The shared headers but for those the request has itself."""
-        own = {name.lower() for name, _ in request.headers}
-        lines = self._shared.split("\r\n")[:-1]
-        return "".join(f"{line}\r\n" for line in lines if line.partition(":")[0].lower() not in own)
+    def _shared_for(self, own: tuple[str, ...]) -> tuple[str, ...]:
+        """The lines of the shared headers but for those the request has itself. Remembered for the latest header names,
+        which are the same for every call of a batch."""
+        if own != self._own_names:
+            lower = {name.lower() for name in own}
+            self._own_names = own
+            self._lines = tuple(line for name, line in self._shared if name not in lower)
+        return self._lines
 
     # The pool.
 
