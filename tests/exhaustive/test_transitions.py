@@ -21,6 +21,7 @@ pending    step_done     pending
 pending    commit        committed
 pending    refuse        refused
 pending    not_executed  planned
+pending    pay_again     planned
 pending    undecided     unknown
 pending    skip          skipped
 unknown    commit        committed
@@ -86,6 +87,7 @@ def test_the_way_back_to_planned() -> None:
     edges = {(state, event) for (state, event), after in TRANSITIONS.items() if after is ItemState.PLANNED}
     assert edges == {
         (ItemState.PENDING, ItemEvent.NOT_EXECUTED),
+        (ItemState.PENDING, ItemEvent.PAY_AGAIN),
         (ItemState.UNKNOWN, ItemEvent.NOT_EXECUTED),
         (ItemState.REFUSED, ItemEvent.RETRY),
         (ItemState.SKIPPED, ItemEvent.RETRY),

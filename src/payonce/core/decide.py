@@ -30,6 +30,7 @@ from payonce.core.verdict import (
     LookUp,
     Move,
     NextStep,
+    PayAgain,
     PlanAgain,
     Refuse,
     SendAgain,
@@ -50,6 +51,7 @@ __all__ = [
     "Move",
     "NextStep",
     "Ours",
+    "PayAgain",
     "PlanAgain",
     "Refuse",
     "SendAgain",
@@ -66,6 +68,7 @@ __all__ = [
     "judge",
     "key_is_usable",
     "next_move",
+    "or_pay_again",
     "quiet_from",
 ]
 
@@ -220,6 +223,23 @@ def next_move(intent: OpenIntent, declaration: Declaration, *, attempts: int, no
     if _in_progress_too_long(intent, declaration):
         return GiveUp("still_in_progress", intent.message or "the provider says that the first call is still running")
     return SendAgain(max(now_us, intent.retry_at_us))
+
+
+# What a policy may pay for once more: doubts about whether a call was executed. Never where an execution was seen, where
+# somebody else may have done it, or where the provider contradicts itself.
+_DOUBTS: Final = frozenset({"ambiguous", "already_done_not_found", "already_done_otherwise", "already_done_unverified"})
+
+
+def or_pay_again(verdict: GiveUp, intent: OpenIntent, declaration: Declaration, *, attempts: int) -> GiveUp | PayAgain:
+    """The verdict under the policy ``pay_again``: pay once more for what may have been executed, within the attempts.
+
+    Only where the provider has no keys, nothing that was executed was seen, and the provider does not contradict itself.
+    """
+    item = intent.item
+    seen = verdict.executed is not None or verdict.mismatch is not None or intent.final or intent.already_done
+    if seen or declaration.key is not None or item.step > 0 or verdict.code in _DOUBTS or item.spent >= attempts:
+        return verdict
+    return PayAgain(verdict.code, verdict.message, spends=intent.seen_us is None)
 
 
 def _in_progress_too_long(intent: OpenIntent, declaration: Declaration) -> bool:

@@ -222,7 +222,9 @@ class BatchSpec:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How a batch is run. Budgets and maxima in minor units by currency; ``rate`` in calls per 1,000 seconds, exact."""
+    """How a batch is run. Budgets and maxima in minor units by currency; ``rate`` in calls per 1,000 seconds, exact.
+
+    ``on_unknown`` is ``hold`` or ``pay_again``: what becomes of an item of which no rule tells whether it was executed."""
 
     concurrency: int = 16
     rate_per_ks: int | None = None
@@ -230,6 +232,8 @@ class Limits:
     budget: Mapping[str, int] = field(default_factory=dict)
     max_amount: Mapping[str, int] = field(default_factory=dict)
     reserve: Mapping[str, int] = field(default_factory=dict)
+    on_unknown: str = "hold"
+    pay_again_limit: Mapping[str, int] = field(default_factory=dict)
     stop_after_refusals: int | None = None
     stop_after_consecutive: int | None = None
     grace_us: int = 30 * SECOND_US

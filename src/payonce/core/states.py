@@ -66,6 +66,7 @@ class ItemEvent(StrEnum):
     COMMIT = "commit"  # executed, with a reference and the billed amount
     REFUSE = "refuse"  # a definite no
     NOT_EXECUTED = "not_executed"  # surely nothing happened; may be tried again
+    PAY_AGAIN = "pay_again"  # it may have been executed; the batch's own policy pays for it once more
     UNDECIDED = "undecided"  # no rule can decide it: waits for a statement or a person
     SKIP = "skip"  # kept out by a guard, done by someone else, or cancelled
     RETRY = "retry"  # an operator puts a refused or skipped item back
@@ -96,6 +97,9 @@ TRANSITIONS: Final[dict[tuple[ItemState, ItemEvent], ItemState]] = {
     (_S.PENDING, _E.REFUSE): _S.REFUSED,
     # Definitely not executed; may be tried again.
     (_S.PENDING, _E.NOT_EXECUTED): _S.PLANNED,
+    # Nobody knows whether it was executed. The only edge without proof: a batch of calls may declare that such an item
+    # is paid for once more, up to a limit, and each such payment is a finding (ledger.pay_again).
+    (_S.PENDING, _E.PAY_AGAIN): _S.PLANNED,
     # No rule decides it.
     (_S.PENDING, _E.UNDECIDED): _S.UNKNOWN,
     # The provider shows that someone else did it.

@@ -75,6 +75,15 @@ class GiveUp:
 
 
 @dataclass(frozen=True, slots=True)
+class PayAgain:
+    """No rule decides it, and the batch's policy is to pay for it once more, within a limit that the ledger keeps."""
+
+    code: str
+    message: str
+    spends: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class LeaveOut:
     """The provider shows that someone else did it: skipped, and flagged with the executions that are there."""
 
@@ -83,7 +92,7 @@ class LeaveOut:
     references: tuple[str, ...]
 
 
-Verdict = Commit | NextStep | Refuse | PlanAgain | Doubt | GiveUp | LeaveOut
+Verdict = Commit | NextStep | Refuse | PlanAgain | Doubt | GiveUp | PayAgain | LeaveOut
 
 
 # How a pending item is resolved

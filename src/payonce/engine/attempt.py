@@ -21,6 +21,7 @@ from payonce.core.decide import (
     LookUp,
     NextStep,
     Ours,
+    PayAgain,
     PlanAgain,
     Refuse,
     SendAgain,
@@ -124,7 +125,7 @@ class Caller:
                 request,
                 send_by_us=now + session.send_window_us,
                 deadline_us=now + session.send_window_us + session.timeout_us,
-                reserve=session.reserve_for(item),
+                reserve=session.reserve_for(item, request),
                 new_key=new_key,
                 payloads=kept_request(session.payloads, request),
             ),
@@ -300,7 +301,7 @@ class Caller:
         move = next_move(intent, session.declaration, attempts=session.limits.attempts, now_us=now)
         match move:
             case GiveUp():
-                await self._record(intent.item, move, {})
+                await self._give_up(intent, move, {})
             case LookUp(at_us) | SendAgain(at_us) | SendNext(at_us) if at_us > now:
                 session.schedule.reschedule(task.n, task.target, at_us)
             case LookUp():
@@ -312,6 +313,22 @@ class Caller:
                 await self._again(intent)
             case SendNext():
                 await self._next_step(intent)
+
+    async def _give_up(self, intent: OpenIntent, verdict: GiveUp, data: dict[str, Any], *, lookups: int = 0) -> None:
+        """No rule decides it: unknown, or paid for once more where the batch says so and the ledger lets it."""
+        again = self.session.or_pay_again(verdict, intent)
+        if isinstance(again, PayAgain) and await self._pay_again(intent.item, again, data, lookups=lookups):
+            return
+        await self._record(intent.item, verdict, data, lookups=lookups)
+
+    async def _pay_again(self, item: Item, verdict: PayAgain, data: dict[str, Any], *, lookups: int) -> bool:
+        """Whether the ledger let the item be paid for once more: it keeps the limit, over all workers."""
+        session = self.session
+        change = change_for(verdict, item=item, data=data, now_us=session.time.now_us(), lookups=lookups)
+        if await self._write(item, change) is not Landed.LANDED:
+            return False
+        session.schedule.again(replace(item, attempts=item.attempts, spent=item.spent + change.spent))
+        return True
 
     async def _next_step(self, intent: OpenIntent) -> None:
         item = intent.item
@@ -409,6 +426,9 @@ class Caller:
                 Finding("duplicate", item.id, {"reference": e.reference, "amount": str(e.money)})
                 for e in sighting.extra
             )
+        if isinstance(verdict, GiveUp) and not findings and verdict.mismatch is None:
+            await self._give_up(intent, verdict, data, lookups=1)
+            return
         kept = kept_response(session.payloads, found.response)
         await self._record(item, verdict, data, lookups=1, findings=findings, payloads=kept)
 

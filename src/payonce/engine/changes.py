@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from payonce.core.commands import Change, StopBatch
-from payonce.core.decide import Commit, Doubt, GiveUp, LeaveOut, NextStep, PlanAgain, Refuse, Verdict
+from payonce.core.decide import Commit, Doubt, GiveUp, LeaveOut, NextStep, PayAgain, PlanAgain, Refuse, Verdict
 from payonce.core.events import iso, plain, well_formed
 from payonce.core.keys import digest
 from payonce.core.model import Finding, Item, Request
@@ -125,6 +125,9 @@ def change_for(
         case GiveUp(code, message, mismatch, executed):
             findings = _mismatched(item, executed, mismatch, common)
             return Change(item.n, ItemEvent.UNDECIDED, code=code, message=cut(message), findings=findings, **common)
+        case PayAgain(code, message):
+            spent = 1 if verdict.spends else 0
+            return Change(item.n, ItemEvent.PAY_AGAIN, code=code, message=cut(message), spent=spent, **common)
         case LeaveOut(code, message, references):
             finding = Finding("already_done", item.id, {"references": list(references)})
             return Change(item.n, ItemEvent.SKIP, code=code, message=cut(message), findings=(finding,), **common)

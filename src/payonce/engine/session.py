@@ -12,9 +12,9 @@ from typing import Final
 
 from payonce.core.backoff import LONGEST_WAIT_US
 from payonce.core.commands import Change, Landed, StopBatch
-from payonce.core.decide import Doubt, PlanAgain, Verdict
+from payonce.core.decide import Doubt, GiveUp, PayAgain, PlanAgain, Verdict, or_pay_again
 from payonce.core.errors import LedgerError
-from payonce.core.model import SECOND_US, Actor, Batch, Declaration, Item, Limits, Worker
+from payonce.core.model import SECOND_US, Actor, Batch, Declaration, Item, Limits, OpenIntent, Request, Worker
 from payonce.core.money import Money
 from payonce.core.payloads import PayloadPolicy
 from payonce.core.states import ItemEvent
@@ -94,12 +94,23 @@ class Session:
         items in doubt as possible."""
         return self.declaration.key is None
 
-    def reserve_for(self, item: Item) -> Money | None:
-        """What an item without an amount holds of the budget while it is pending."""
-        if item.money is not None or not self.limits.reserve:
+    def reserve_for(self, item: Item, request: Request) -> Money | None:
+        """What an item without an amount holds of the budget while it is pending: what its request can cost at most,
+        where the adapter can tell that, else the fixed reserve."""
+        if item.money is not None:
             return None
+        at_most = getattr(self.provider, "at_most", None)
+        computed: Money | None = at_most(request, item) if at_most is not None else None
+        if computed is not None or not self.limits.reserve:
+            return computed
         currency, minor = next(iter(self.limits.reserve.items()))
         return Money.of_minor(minor, currency)
+
+    def or_pay_again(self, verdict: GiveUp, intent: OpenIntent) -> GiveUp | PayAgain:
+        """A verdict of no rule under the batch's policy for what stays unknown."""
+        if self.limits.on_unknown != "pay_again" or self.resolve_only:
+            return verdict
+        return or_pay_again(verdict, intent, self.declaration, attempts=self.limits.attempts)
 
     def gate(self, send_by_us: int) -> Gate:
         """The question asked just before the first byte leaves: is there still a right to send?"""

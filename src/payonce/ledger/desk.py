@@ -6,7 +6,7 @@ so that an item handed out, intended and committed is read once. It is thrown aw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from payonce.core.states import ItemState
@@ -56,6 +56,8 @@ class Desk:
         self._closed: set[int] = set()
         self._outputs: list[OutputRow] = []
         self._findings: list[FindingRow] = []
+        # Minor units that may have been paid twice, by currency; None until somebody asks (ledger.costs).
+        self.again: dict[str, int] | None = None
 
     @property
     def limits(self) -> Mapping[str, Any]:
@@ -140,6 +142,11 @@ class Desk:
     def find(self, finding: FindingRow) -> None:
         """A discrepancy to be stored."""
         self._findings.append(finding)
+
+    def findings_so_far(self) -> Iterator[tuple[str, Any]]:
+        """Class and data of every finding of the batch, those of this transaction included."""
+        yield from ((found.kind, found.data) for found in self._tables.findings(self.batch.number))
+        yield from ((row.kind, load(row.data)) for row in self._findings)
 
     def count(self, *states: ItemState) -> int:
         """How many items are in some states."""

@@ -55,7 +55,7 @@ def move(desk: Desk, row: ItemRow, held: OpenRow | None, change: Change, after: 
     if change.output is not None or change.kept:
         desk.returned(OutputRow(row.n, change.output, dump(change.kept) if change.kept else None))
     for finding in change.findings:
-        _find(desk, row, finding.kind, finding.data, stamp)
+        find(desk, row, finding.kind, finding.data, stamp)
     if change.stop is not None:
         stop(desk, change.stop, stamp)
     if after is _S.PLANNED:
@@ -110,6 +110,8 @@ def _settle_row(row: ItemRow, held: OpenRow | None, change: Change) -> None:
             renewed = change.generation is not None
             used = held is not None and not held.flags & NO_INTENT
             row.first_sent_us = held.first_sent_us if held is not None and used and not renewed else 0
+        case _E.PAY_AGAIN:
+            row.not_before_us, row.first_sent_us = change.not_before_us, 0
         case _E.RETRY:
             row.not_before_us, row.spent, row.first_sent_us = change.not_before_us, 0, 0
             if change.generation is None and row.attempts:
@@ -167,7 +169,8 @@ def _amounts(body: dict[str, Any], row: ItemRow) -> None:
             body["billed_currency"] = row.billed_currency
 
 
-def _find(desk: Desk, row: ItemRow, kind: str, data: Mapping[str, Any], stamp: Stamp) -> None:
+def find(desk: Desk, row: ItemRow, kind: str, data: Mapping[str, Any], stamp: Stamp) -> None:
+    """Opens a finding on an item, with its event."""
     now_us = desk.log.now_us
     desk.find(FindingRow(desk.batch.number, row.n, row.id, kind, dump(plain(data)), now_us))
     body = {"type": "finding", "class": kind, "batch": desk.batch.id, "item": row.id, "data": plain(data), **stamp}

@@ -14,7 +14,7 @@ from payonce.core.commands import Change, Command, Intend, Landed
 from payonce.core.events import plain
 from payonce.core.money import Money, format_minor
 from payonce.core.states import TRANSITIONS, BatchState, ItemEvent, ItemState
-from payonce.ledger import effects
+from payonce.ledger import costs, effects
 from payonce.ledger.desk import Desk, share
 from payonce.ledger.requests import request_digest
 from payonce.ledger.rows import BURNT, NO_INTENT, UNKNOWN, ItemRow, OpenRow
@@ -31,6 +31,7 @@ WORKERS_EVENTS: Final = frozenset(
         _E.COMMIT,
         _E.REFUSE,
         _E.NOT_EXECUTED,
+        _E.PAY_AGAIN,
         _E.UNDECIDED,
         _E.SKIP,
         _E.SETTLE,
@@ -126,7 +127,10 @@ def _over_budget(desk: Desk, held: OpenRow | None, hold: tuple[int | None, str |
         return False
     already = (held.hold_minor or 0) if held is not None and held.hold_currency == currency else 0
     # Holding no more than before is never refused: a resend costs the same money, not new money.
-    return minor > already and desk.held_or_billed(currency) - already + minor > int(budget[currency])
+    if minor <= already:
+        return False
+    spent = desk.held_or_billed(currency) + costs.paid_again(desk, currency)
+    return spent - already + minor > int(budget[currency])
 
 
 def _first_intent(
@@ -210,7 +214,11 @@ def _change(desk: Desk, row: ItemRow, change: Change, author: Author) -> Landed:
     assert change.generation is None or (after is _S.PLANNED and change.generation > row.generation), (
         "a new generation is for an item that is planned again, and higher than the last"
     )
+    if change.event is _E.PAY_AGAIN and (allowed := costs.may_pay_again(desk, held)) is not _LANDED:
+        return allowed
     effects.move(desk, row, held, change, after, author.stamp)
+    if change.event is _E.COMMIT or change.event is _E.PAY_AGAIN:
+        costs.after(desk, row, held, change, author.stamp)
     if author.is_worker:
         effects.trip(desk, change, author.stamp)
     return _LANDED

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from payonce.core.model import OpenIntent
+from payonce.core.model import Finding, OpenIntent
 from payonce.ledger.log import Log
 from payonce.ledger.merkle import Head, pack
 from payonce.ledger.newcomers import Block
@@ -23,6 +23,7 @@ from payonce.ledger.rows import (
     Saved,
     Tallies,
     WorkerRow,
+    load,
 )
 from payonce.ledger.sqlite_bulk import add_items
 from payonce.ledger.sqlite_overlap import read_extents
@@ -231,6 +232,11 @@ class SqliteTables:
     def save_worker(self, row: WorkerRow) -> None:
         """See ledger.tables."""
         self._db.execute(self._sql["save_worker"], (row.lease_until_us, row.left_us, row.fence))
+
+    def findings(self, number: int) -> list[Finding]:
+        """See ledger.tables."""
+        rows = self._db.execute(queries("sqlite", "read")["findings"], (number,)).fetchall()
+        return [Finding(kind, item, load(data), state, id_, opened) for id_, item, kind, data, state, opened in rows]
 
     def claimed(self, references: Sequence[str]) -> frozenset[str]:
         """See ledger.tables."""

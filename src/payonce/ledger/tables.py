@@ -127,6 +127,10 @@ class Tables(Protocol):
         """Writes a worker's lease and leaving."""
         ...
 
+    def findings(self, number: int) -> list[Finding]:
+        """A batch's findings, oldest first, as this transaction sees them."""
+        ...
+
     def claimed(self, references: Sequence[str]) -> frozenset[str]:
         """Those of some references that a committed item of any batch carries."""
         ...
