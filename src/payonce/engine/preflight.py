@@ -29,7 +29,7 @@ from payonce.core.model import Item, OpenIntent
 from payonce.core.outcome import LookupFailed, NotExecuted
 from payonce.core.overlap import Acting, same_account
 from payonce.core.preflight import ACTED_OUTSIDE, acted_outside
-from payonce.core.states import ItemState
+from payonce.core.states import BatchState, ItemState
 from payonce.engine.changes import evidence_of_found
 from payonce.engine.session import Session
 from payonce.providers.protocol import Preflight
@@ -100,8 +100,18 @@ class TargetCheck:
             return False
         elif found.already and self.session.declaration.lookup is not None:
             return await self._done_already(item, Refuse(code, message), evidence)
-        await self.record(item, Refuse(code, message), evidence)
+        await self._refuse(item, Refuse(code, message), evidence)
         return False
+
+    async def _refuse(self, item: Item, verdict: Refuse | LeaveOut, evidence: dict[str, Any]) -> None:
+        """Records it. A tripwire it may have sprung is heeded at once: no intent is there to be turned away."""
+        session = self.session
+        await self.record(item, verdict, evidence)
+        if session.limits.stop_after_refusals is None and session.limits.stop_after_consecutive is None:
+            return
+        (batch,) = await session.ledger.batches(session.batch.spec.id)
+        if batch.state is BatchState.STOPPED:
+            session.stopped_by(StopBatch(batch.reason_code or "stopped", batch.reason or ""))
 
     async def _done_already(self, item: Item, refusal: Refuse, evidence: dict[str, Any]) -> bool:
         """The target has been used up: a look-up tells by whom. By this very item, whose ledger was lost: its call finds
@@ -125,7 +135,7 @@ class TargetCheck:
             sighting, asked, session.declaration, attempts=session.limits.attempts, now_us=session.time.now_us()
         )
         left_out = verdict if isinstance(verdict, LeaveOut) else refusal
-        await self.record(item, left_out, evidence | evidence_of_found(reply))
+        await self._refuse(item, left_out, evidence | evidence_of_found(reply))
         return False
 
     async def _outside(self, item: Item, found: Preflight) -> str | None:
@@ -163,7 +173,7 @@ class TargetCheck:
         if isinstance(verdict, Refuse):
             self._failures.pop(item.n, None)
             text = f"the target could not be read {tries + 1} times, so nothing was sent; {verdict.message}"
-            await self.record(item, Refuse(verdict.code, text), {"preflight": {"unread": failed.code}})
+            await self._refuse(item, Refuse(verdict.code, text), {"preflight": {"unread": failed.code}})
             return
         assert isinstance(verdict, PlanAgain), "a read that failed executed nothing"
         if failed.load:

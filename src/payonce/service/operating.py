@@ -15,6 +15,7 @@ from payonce.core.commands import BatchCommand, Change, Control, Landed
 from payonce.core.errors import UsageError
 from payonce.core.model import Actor, Batch, Finding, Item
 from payonce.core.money import Money
+from payonce.core.preflight import ACTED_OUTSIDE
 from payonce.core.states import BatchState, ItemEvent, ItemState
 from payonce.ledger.protocol import Ledger
 from payonce.service.inspecting import find_batch, find_item, items
@@ -102,7 +103,16 @@ class Operator:
     def _retry(self, batch: str, item: Item, reason: str) -> Item:
         # The ledger gives a new generation where the key was used: under the old one the provider could answer from
         # what it remembers.
-        self._operate(batch, item, Change(item.n, ItemEvent.RETRY), reason=reason)
+        # Whoever puts back an item whose target was acted on outside the ledger has seen that: the code stays, and the
+        # read before the call holds it no more.
+        seen = item.code == ACTED_OUTSIDE
+        change = Change(
+            item.n,
+            ItemEvent.RETRY,
+            code=ACTED_OUTSIDE if seen else None,
+            message=f"allowed: {reason}" if seen else None,
+        )
+        self._operate(batch, item, change, reason=reason)
         return find_item(self.ledger, batch, item.id)
 
     def _operate(self, batch: str, item: Item, change: Change, *, reason: str) -> None:

@@ -118,6 +118,42 @@ def test_a_charge_that_someone_else_refunded_is_left_alone(tmp_path: Path) -> No
         provider.close()
 
 
+def test_bad_targets_are_refused_in_words_before_any_call(tmp_path: Path) -> None:
+    """Missing, in another currency, disputed, not enough left, partly refunded outside: the others go on."""
+    charges = {name: charge for name, charge in CHARGES.items() if name != "ch_2"}
+    charges |= {
+        "ch_4": {"amount": 1000, "currency": "eur"},
+        "ch_5": {"amount": 1000, "currency": "usd", "disputed": True},
+        "ch_6": {"amount": 700, "currency": "usd"},
+        "ch_8": {"amount": 5000, "currency": "usd"},
+    }
+    provider = Provider.start(tmp_path, charges=charges, auto_create_charges=False)
+    try:
+        provider_refund(provider, "ch_6", 100)
+        provider_refund(provider, "ch_8", 100)
+        write(tmp_path, provider.url)
+        code, last, err = run(tmp_path)
+        assert code == 1, (last, err)
+        assert (last["items"]["committed"], last["items"]["refused"]) == (ITEMS - 5, 5)
+        shown = {item["item"]: item for item in items(tmp_path)}
+        for item, told, words in (
+            ("r2", "no_such_target", "there is no ch_2 in this account and mode"),
+            ("r4", "currency_mismatch", "the charge is in EUR, the item in USD"),
+            ("r5", "charge_disputed", "the charge is disputed: its money goes back through the dispute"),
+            ("r6", "over_refund", "6.00 USD of 7.00 USD is left, the item asks for 7.06 USD"),
+            ("r8", "acted_outside", "1.00 USD of ch_8 was refunded or taken already"),
+        ):
+            assert (shown[item]["state"], shown[item]["code"]) == ("refused", told)
+            assert words in shown[item]["message"]
+            assert item not in provider.executed()
+        retry = [*PAYONCE, "retry", "stripe-runs", "r8", "--reason", "the first one was another matter"]
+        subprocess.run(retry, check=True, capture_output=True, cwd=tmp_path, timeout=60)
+        assert run(tmp_path)[0] == 1
+        assert provider.executed()["r8"] == 1
+    finally:
+        provider.close()
+
+
 def test_the_mode_and_account_are_bound(tmp_path: Path) -> None:
     """Sealed in test mode, resumed with a live key: refused, and nothing is sent."""
     provider = Provider.start(tmp_path, charges=CHARGES)
