@@ -15,7 +15,7 @@ from payonce.ledger.rows import BatchRow, Tallies
 from payonce.ledger.sqlite_errors import faults
 from payonce.ledger.sqlite_open import open_reader
 from payonce.ledger.sqlite_rows import place, to_batch, to_head, to_tallies
-from payonce.ledger.trail_port import PLACE_MASK, FactRow, Filed, KeptPayload, PlainRow, SealedRow
+from payonce.ledger.trail_port import PLACE_MASK, FactRow, Filed, KeptPayload, SealedRow, StoredRow
 
 _AT_ONCE: Final = 4096
 # Before this schema there were neither marks nor payloads.
@@ -100,13 +100,9 @@ class SqliteTrail:
         """See ledger.trail_port. The codes of states and settlements are their places."""
         return self._stream("facts", place(number))
 
-    def plain(self, number: int, *, first: int, last: int) -> Iterator[PlainRow]:
+    def stored(self, number: int, *, first: int, last: int) -> Iterator[StoredRow]:
         """See ledger.trail_port."""
-        return self._stream("plain", place(number), first, last)
-
-    def others(self, number: int, *, first: int, last: int) -> Iterator[FactRow]:
-        """See ledger.trail_port."""
-        return self._stream("others", place(number), first, last)
+        return self._stream("stored", place(number), first, last)
 
     def sealed(self, number: int) -> Iterator[SealedRow]:
         """See ledger.trail_port."""

@@ -97,10 +97,10 @@ class BatchVerbs(OverlapVerbs):
             desk = self._desk(log, spec.id)
             row = desk.batch
             _refuse_other(row, spec)
-            chain, before = _Chain(row.seal), row.items
+            # With a seal of the caller's, which is over a whole input, the digest is over what is added alone.
+            chain, before = _Chain(row.seal if seal is None else ""), row.items
             totals: Tallies = {}
-            digested = chain.pass_on(items) if seal is None else items
-            added = counted(digested, row=row, totals=totals, now_us=log.now_us)
+            added = counted(chain.pass_on(items), row=row, totals=totals, now_us=log.now_us)
             self._tables.add_items(row.number, added)
             row.seal = seal if seal is not None else chain.hexdigest()
             row.spec = _spec_text(spec)
@@ -108,6 +108,8 @@ class BatchVerbs(OverlapVerbs):
             if row.state is BatchState.FINISHED:
                 row.state, row.ended_us = BatchState.INTERRUPTED, None
             body = {"type": "amended", "batch": row.id, "actor": actor_fields(actor), "items": row.items - before}
+            if seal is not None:
+                body["added"] = chain.hexdigest()
             log.emit({**body, "money": _money(totals), "seal": row.seal}, batch=row.number)
             self._note_allowed(log, row, clearance, actor)
             return as_batch(row)
@@ -231,7 +233,8 @@ def _refuse_other(row: BatchRow, spec: BatchSpec) -> None:
 
 
 class _Chain:
-    """The seal of an amended batch: the digest over the old seal and the lines of what is added."""
+    """The digest over the lines of what is added to a batch, after its old seal where that gives the new one: either can
+    be computed again from the stored items."""
 
     def __init__(self, seal: str) -> None:
         self._sha256 = hashlib.sha256(seal.encode())

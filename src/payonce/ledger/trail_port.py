@@ -37,9 +37,26 @@ FactRow = tuple[
     str | None,
     str | None,
 ]
-# n, id, settlement, reference, billed minor and currency, of an item committed at its first attempt, in its first
-# generation, without code or message.
-PlainRow = tuple[int, str, int, str | None, int | None, str | None]
+# n, id, target, minor, currency, fields as JSON, state, settlement, generation, step, attempts, reference, billed minor
+# and currency, code, message: what was sealed of an item, and what its events have to explain.
+StoredRow = tuple[
+    int,
+    str,
+    str,
+    int | None,
+    str | None,
+    str,
+    int,
+    int,
+    int,
+    int,
+    int,
+    str | None,
+    int | None,
+    str | None,
+    str | None,
+    str | None,
+]
 # id, target, minor, currency, fields as JSON.
 SealedRow = tuple[str, str, int | None, str | None, str]
 # seq, kind, digest, body (None once it is erased), the event that erased it.
@@ -110,12 +127,8 @@ class TrailReads(Protocol):
         """What the events of a batch's items have to explain, in input order."""
         ...
 
-    def plain(self, number: int, *, first: int, last: int) -> Iterator[PlainRow]:
-        """Of the items from ``first`` to ``last``, those committed at once."""
-        ...
-
-    def others(self, number: int, *, first: int, last: int) -> Iterator[FactRow]:
-        """The other items from ``first`` to ``last``: together with ``plain`` these are all."""
+    def stored(self, number: int, *, first: int, last: int) -> Iterator[StoredRow]:
+        """Everything a check needs of the items from ``first`` to ``last``, in input order."""
         ...
 
     def sealed(self, number: int) -> Iterator[SealedRow]:

@@ -1,51 +1,76 @@
 """A share of a check in a process of its own: shares need nothing of each other, and there is more than one core.
 
-``python -m payonce.trail.beside URL`` reads a share from standard input and prints what it came to, as MessagePack.
+``python -m payonce.trail.beside URL`` reads a share from standard input. It prints lines under seals, as it comes upon
+them, then what the share came to: frames of a batch number and a length, in ``_HEAD``, and the bytes. Lines wait in the
+pipe until they are asked for, so that they are never all in memory.
 """
 
 from __future__ import annotations
 
+import struct
 import subprocess
 import sys
+from typing import Final
 
 import msgspec
 
 from payonce.ledger.connect import connect_trail
-from payonce.trail.share import Done, Share, work
+from payonce.trail.share import Done, Lines, Share, work
+
+_HEAD: Final = struct.Struct("<qq")
+_RESULT: Final = -1
 
 
 class Beside:
     """A share under way in another process."""
 
     def __init__(self, url: str, share: Share) -> None:
-        command = [sys.executable, "-m", "payonce.trail.beside", url]
+        # -P: what lies in the working directory is not taken for a module.
+        command = [sys.executable, "-P", "-m", "payonce.trail.beside", url]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)  # noqa: S603
-        self._share = msgspec.msgpack.encode(share)
         assert self._process.stdin is not None
-        self._process.stdin.write(self._share)
+        self._process.stdin.write(msgspec.msgpack.encode(share))
         self._process.stdin.close()
         self._process.stdin = None
 
-    def result(self) -> Done | None:
-        """What it came to; None where the process failed."""
-        out, _ = self._process.communicate()
-        return None if self._process.returncode else msgspec.msgpack.decode(out, type=Done)
+    def result(self, lines: Lines) -> Done | None:
+        """Passes its lines on, then waits for what it came to; None where the process failed."""
+        assert self._process.stdout is not None
+        read, done = self._process.stdout.read, None
+        while len(head := read(_HEAD.size)) == _HEAD.size:
+            number, length = _HEAD.unpack(head)
+            body = read(length)
+            if len(body) != length:
+                return None
+            if number == _RESULT:
+                done = msgspec.msgpack.decode(body, type=Done)
+            else:
+                lines(number, body)
+        return None if self._process.wait() else done
 
     def stop(self) -> None:
         """Ends the process if it still runs."""
         if self._process.poll() is None:
             self._process.kill()
-            self._process.communicate()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._process.wait()
 
 
 def main(url: str) -> None:
     """The other process."""
     share = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Share)
+
+    def send(number: int, body: bytes) -> None:
+        sys.stdout.buffer.write(_HEAD.pack(number, len(body)))
+        sys.stdout.buffer.write(body)
+
     reads = connect_trail(url)
     with reads.snapshot():
-        done = work(reads, reads.batches(), share)
-    sys.stdout.buffer.write(msgspec.msgpack.encode(done))
+        done = work(reads, reads.batches(), share, send)
+    send(_RESULT, msgspec.msgpack.encode(done))
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from payonce.core.events import plain
 from payonce.core.states import BatchState
 from payonce.ledger.rows import BatchRow, load
 from payonce.trail.said import Said
+from payonce.trail.seals import Sealing
 
 _B = BatchState
 _OVER: Final = frozenset({_B.CANCELLED, _B.FINISHED})
@@ -25,7 +26,7 @@ _BOUND: Final = ("operation", "provider", "namespace", "account", "mode")
 class BatchStory:
     """What the events say of one batch. ``sealed`` is its first event, once it has passed."""
 
-    __slots__ = ("amended", "findings", "items", "limits", "may_be", "name", "seal", "sealed", "sent", "spec")
+    __slots__ = ("findings", "items", "limits", "may_be", "name", "seal", "sealed", "sealings", "sent", "spec")
 
     def __init__(self, row: BatchRow) -> None:
         self.name = row.id
@@ -34,7 +35,7 @@ class BatchStory:
         self.limits: bytes | None = None
         self.findings: Counter[tuple[str | None, str]] = Counter()
         self.sealed = 0
-        self.amended = False
+        self.sealings: list[Sealing] = []
         self.items = 0
         self.seal: str | None = None
         self.spec: dict[str, str | None] = {}
@@ -66,7 +67,6 @@ class BatchStory:
             case "finding":
                 self.findings[said.item, said.cls or ""] += 1
             case "amended":
-                self.amended = True
                 self._seal(said)
             case _:
                 pass
@@ -77,6 +77,9 @@ class BatchStory:
             self.sealed, self.may_be = said.seq, frozenset({_B.SEALED})
         self.may_be = frozenset(_B.INTERRUPTED if s is _B.FINISHED else s for s in self.may_be)
         self.items += said.items
+        # The first amendment of a batch that was never sealed begins with an empty seal.
+        before = None if said.type == "sealed" else self.seal or ""
+        self.sealings.append(Sealing(said.seq, said.items, said.seal or "", before, said.added))
         self.seal = said.seal
 
     def faults(self, row: BatchRow, findings: list[tuple[str | None, str]]) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from payonce.core.money import exponent, format_minor
+from payonce.core.money import format_minor
 from payonce.core.states import ItemState
 from payonce.ledger.rows import BatchRow, Tallies
-from payonce.ledger.trail_port import FactRow, PlainRow
+from payonce.ledger.trail_port import FactRow
 from payonce.trail.explain import NO_CODE, NOTHING, SETTLEMENTS, STATES, Story
 from payonce.trail.faults import Fault
 
@@ -27,50 +27,6 @@ class Stored:
         self._holds = holds
         self._tallies: dict[tuple[int, str | None], list[int]] = {}
         self.items = 0
-
-    def agree(self, plain: Iterable[PlainRow], others: Iterable[FactRow]) -> bool:
-        """Whether some items are what their events say, those apart that were executed at the first attempt."""
-        for fact in self._suspects(others):
-            if fact[0] >= len(self._story.states) or any(self._differences(fact)):
-                return False
-        return self._plain(plain)
-
-    def _plain(self, plain: Iterable[PlainRow]) -> bool:
-        """The loop is tight: it runs for nearly every item. A plain item has one attempt, no generation, step or code."""
-        story, tallies, end = self._story, self._tallies, len(self._story.states)
-        states, attempts, known, codes = story.states, story.attempts, story.facts, story.codes
-        generations, steps, settlements, ids = story.generations, story.steps, story.settlements, story.ids
-        cents, tally, last = False, [0, 0], object()
-        for n, id_, settlement, reference, billed, coin in plain:
-            if coin != last:
-                cents, last = coin is not None and exponent(coin) == 2, coin
-                tally = tallies.setdefault((_COMMITTED, coin), [0, 0])
-            if cents and billed is not None and billed >= 0:
-                amount: str | None = f"{billed // 100}.{billed % 100:02d}"
-            else:
-                amount = _amount(billed, coin)
-            if (
-                n >= end
-                or coin is None
-                or ids[n] != hash(id_)
-                or states[n] != _COMMITTED
-                or attempts[n] != 1
-                or known[n] != hash((reference, amount, coin))
-                or settlements[n] != settlement
-                or codes[n] != NO_CODE
-                or generations[n]
-                or steps[n]
-            ):
-                return False
-            tally[0] += 1
-            tally[1] += billed or 0
-            self.items += 1
-        return True
-
-    @property
-    def counted(self) -> dict[tuple[int, str | None], list[int]]:
-        """Items and minor units by the code of their state and their currency, so far."""
-        return self._tallies
 
     def faults(self, facts: Iterable[FactRow], tallies: Tallies) -> Iterator[Fault]:
         """Everything that the events do not explain, items first."""

@@ -35,6 +35,7 @@ class Said(SaidOfItem, gc=False, kw_only=True):
     """The fields of any event that a replay needs; whatever else it holds is hashed but not replayed."""
 
     account: str | None = None
+    added: str | None = None
     cls: str | None = msgspec.field(default=None, name="class")
     items: int = 0
     limits: msgspec.Raw = msgspec.Raw(b"")

@@ -8,37 +8,41 @@ says only whether everything agrees; what does not is named by the slow and thor
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
 
+from payonce.core.errors import PayonceError
 from payonce.core.events import leaf_hash
 from payonce.core.keys import digest
 from payonce.ledger.rows import BatchRow
 from payonce.ledger.trail_port import PLACE_MASK, PLACE_SHIFT, TrailReads
-from payonce.trail.explain import AFTER, NO_CODE, SETTLEMENTS, STATES, Replay, Story
-from payonce.trail.explain_items import Stored
+from payonce.trail.explain import AFTER, NO_CODE, SETTLEMENTS, Replay, Story
+from payonce.trail.kept import Kept
 from payonce.trail.said import OF_ITEMS, SaidOfItem
 from payonce.trail.tree import BLOCK, fold
 
 LOWEST: Final = -(1 << 63)
 HIGHEST: Final = (1 << 63) - 1
 _AT_ONCE: Final = 4 * BLOCK
-_PENDING: Final = next(code for code, state in enumerate(STATES) if state == "pending")
-_COMMITTED: Final = next(code for code, state in enumerate(STATES) if state == "committed")
+# Takes the lines of the next items of a batch, by its number, as they are under the seal.
+Lines = Callable[[int, bytes], object]
 
 
 class Share(msgspec.Struct, frozen=True):
     """Of a trail of ``size`` events: ``first`` to ``last`` to hash, places ``low`` to ``high`` to replay, all included.
 
-    ``first`` is the first event of a block, ``last`` the last of one or of the trail."""
+    ``first`` is the first event of a block, ``last`` the last of one or of the trail. ``items_first`` says whether items
+    are read before events or after."""
 
     size: int
     first: int
     last: int
     low: int
     high: int
+    items_first: bool = False
 
 
 class Done(msgspec.Struct):
@@ -60,19 +64,23 @@ class _Doubt(Exception):
     """Something does not agree: the thorough way will say what."""
 
 
-def work(reads: TrailReads, rows: Sequence[BatchRow], share: Share) -> Done:
-    """Does a share. Where anything does not agree, all that is told of it is that."""
+def work(reads: TrailReads, rows: Sequence[BatchRow], share: Share, lines: Lines) -> Done:
+    """Does a share, and hands out the lines under the seals of its items, in order. Where anything does not agree, all
+    that is told of it is that."""
     done, replay = Done(), Replay(list(rows))
     # Millions of rows come and go, none of them in a cycle: looking for cycles among them would cost a fifth of it all.
     collecting = gc.isenabled()
     gc.disable()
     try:
+        kept = _items(reads, rows, share, lines) if share.items_first else {}
         _events(reads, replay, share, done)
+        kept = kept or _items(reads, rows, share, lines)
         for row in rows:
             story = replay.stories[row.number]
-            _items(reads, row, story, share=share, done=done)
+            if row.number in kept:
+                _compare(reads, story, kept[row.number], share=share, done=done)
             done.sent[row.number] = story.batch.sent
-    except (_Doubt, msgspec.MsgspecError, ValueError, OverflowError, KeyError):
+    except (_Doubt, PayonceError, msgspec.MsgspecError, ValueError, TypeError, OverflowError, LookupError):
         return Done(good=False)
     finally:
         if collecting:
@@ -186,21 +194,33 @@ def _replay(
                 story.erased.add(n)
 
 
-def _items(reads: TrailReads, row: BatchRow, story: Story, *, share: Share, done: Done) -> None:
-    """The items of one batch that are in the share, against what their events came to."""
-    base = row.number << PLACE_SHIFT
-    low, high = max(share.low - base, 1), min(share.high - base, PLACE_MASK)
-    if low > high:
-        return
-    stored = Stored(story, row, reads.holds(row.number))
-    plain = reads.plain(row.number, first=low, last=high)
-    if not stored.agree(plain, reads.others(row.number, first=low, last=high)):
+def _items(reads: TrailReads, rows: Sequence[BatchRow], share: Share, lines: Lines) -> dict[int, Kept]:
+    """What is stored of the items of the share, by batch number; their lines are handed out."""
+    found = {}
+    for row in rows:
+        first, last = _numbers(share, row.number)
+        if first <= last:
+            kept = found[row.number] = Kept(first, reads.holds(row.number))
+            kept.take(reads.stored(row.number, first=first, last=last), partial(lines, row.number))
+    return found
+
+
+def _numbers(share: Share, number: int) -> tuple[int, int]:
+    """The first and the last number that an item of a batch can have in the share."""
+    base = number << PLACE_SHIFT
+    return max(share.low - base, 1), min(share.high - base, PLACE_MASK)
+
+
+def _compare(reads: TrailReads, story: Story, kept: Kept, *, share: Share, done: Done) -> None:
+    """The stored items of one batch that are in the share, against what their events came to."""
+    first, last = _numbers(share, story.number)
+    if not kept.agrees(story, last=last):
         raise _Doubt
-    done.items[row.number] = stored.items
+    done.items[story.number] = kept.items
     done.tallies += [
-        (row.number, state, coin, count, minor) for (state, coin), (count, minor) in stored.counted.items()
+        (story.number, state, coin, items, minor) for (state, coin), (items, minor) in kept.tallies.items()
     ]
-    _outputs(reads.outputs(row.number, first=low, last=high), story)
+    _outputs(reads.outputs(story.number, first=first, last=last), story)
 
 
 def _outputs(outputs: Iterable[tuple[int, bytes]], story: Story) -> None:
@@ -221,7 +241,7 @@ def split(rows: Sequence[BatchRow], *, size: int, parts: Sequence[float]) -> lis
         end = i == len(parts) - 1
         last = size if end else max(first - 1, int(size * reached) // _AT_ONCE * _AT_ONCE)
         high = HIGHEST if end else max(low, _place_of(rows, int(items * reached)))
-        shares.append(Share(size, first, last, low, high))
+        shares.append(Share(size, first, last, low, high, items_first=not i))
         first, low = last + 1, high + 1
     return shares
 

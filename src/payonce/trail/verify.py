@@ -21,7 +21,7 @@ from payonce.trail.faults import Fault
 from payonce.trail.judge import compare, name_events
 from payonce.trail.quick import quick
 from payonce.trail.scan import Scanned, scan
-from payonce.trail.seals import broken_seals
+from payonce.trail.seals import Broken, broken_seals
 from payonce.trail.tree import BLOCK, Bodies, TrailHashes, Tree, root_of_peaks
 
 _MOST: Final = 100
@@ -90,9 +90,9 @@ def _whole(reads: TrailReads, kept: Sequence[Signed], url: str | None, found: Ve
     if agreed is None:
         _thorough(reads, kept, rows, found)
     else:
-        scanned, replay, found.items = agreed
-        _judge(reads, scanned, kept, found)
-        _check_seals(reads, rows, replay, found)
+        found.items = agreed.items
+        _judge(reads, agreed.scanned, kept, found)
+        _check_seals(reads, [row for row in rows if row.number not in agreed.sealed], agreed.replay, found)
         _check_payloads(reads, found)
 
 
@@ -110,10 +110,10 @@ def _thorough(reads: TrailReads, kept: Sequence[Signed], rows: list[BatchRow], f
 
 
 def _check_seals(reads: TrailReads, rows: list[BatchRow], replay: Replay, found: Verified) -> None:
-    broken = broken_seals(reads, rows)
     for row in rows:
-        if row.number in broken:
-            _seal_fault(row, replay.stories[row.number], found)
+        story = replay.stories[row.number]
+        for broken in broken_seals(reads, row.number, story.batch.sealings, story.erased):
+            _seal_fault(row, broken, found)
 
 
 def _judge(reads: TrailReads, scanned: Scanned, kept: Sequence[Signed], found: Verified) -> None:
@@ -172,15 +172,13 @@ def _explain(reads: TrailReads, row: BatchRow, replay: Replay, found: Verified) 
     return faults + _check_outputs(reads, story)
 
 
-def _seal_fault(row: BatchRow, story: Story, found: Verified) -> None:
-    """The items do not come to the seal: they were changed, unless some were erased or added by an event."""
-    if story.batch.amended:
-        found.limits.append(f"the seal of batch {row.id}: items were added to it after it was sealed")
+def _seal_fault(row: BatchRow, broken: Broken, found: Verified) -> None:
+    """The items do not come to the seal: they were changed, unless some were erased by an event."""
+    which = f"items number {broken.first} to {broken.last} of batch {row.id}"
+    if broken.erased:
+        found.limits.append(f"the seal over {which}: fields of {broken.erased} of them were erased")
         return
-    if story.erased:
-        found.limits.append(f"the seal of batch {row.id}: fields of {len(story.erased)} items were erased")
-        return
-    text = f"the items of batch {row.id} are not those it was sealed with (amounts, targets or fields differ)"
+    text = f"{which} are not those that were sealed with event {broken.seq} (amounts, targets or fields differ)"
     found.faults.append(Fault("unexplained", text, batch=row.id))
 
 

@@ -58,18 +58,11 @@ SELECT place - ?1, id, minor, currency, state, settlement, generation, step, att
   billed_currency, code, message
 FROM items WHERE place > ?1 AND place < ?1 + 4294967296 ORDER BY place;
 
--- plain --
--- Of the items ?2 to ?3 of the batch whose place is ?1, those committed at once.
-SELECT place - ?1, id, settlement, reference, billed_minor, billed_currency
-FROM items WHERE place BETWEEN ?1 + ?2 AND ?1 + ?3 AND (+state = 2 AND attempts = 1 AND generation = 0 AND step = 0
-  AND code IS NULL AND message IS NULL AND billed_currency IS NOT NULL) ORDER BY place;
-
--- others --
--- All other items from ?2 to ?3 of that batch.
-SELECT place - ?1, id, minor, currency, state, settlement, generation, step, attempts, reference, billed_minor,
-  billed_currency, code, message
-FROM items WHERE place BETWEEN ?1 + ?2 AND ?1 + ?3 AND NOT (+state = 2 AND attempts = 1 AND generation = 0 AND step = 0
-  AND code IS NULL AND message IS NULL AND billed_currency IS NOT NULL) ORDER BY place;
+-- stored --
+-- What was sealed of the items ?2 to ?3 of the batch whose place is ?1, and what their events have to explain.
+SELECT place - ?1, id, coalesce(target, id), minor, currency, coalesce(fields, '{}'), state, settlement, generation,
+  step, attempts, reference, billed_minor, billed_currency, code, message
+FROM items WHERE place BETWEEN ?1 + ?2 AND ?1 + ?3 ORDER BY place;
 
 -- sealed --
 -- What was sealed of a batch's items: ?1 is the batch's place.

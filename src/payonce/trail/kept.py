@@ -1,0 +1,122 @@
+"""What is stored of the items of a batch, column by column, to be compared with what their events came to.
+
+Rows are taken by the thousand and turned on their side, so that most of the work is done for a whole column at once: this
+runs for every item of a ledger. It says only whether all agrees; what does not is named by ``trail.explain_items``.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice, repeat
+from typing import Any, Final
+
+from payonce.core.money import exponent, format_minor
+from payonce.core.states import ItemState
+from payonce.ledger.trail_port import StoredRow
+from payonce.trail.explain import NO_CODE, STATES, Story
+from payonce.trail.seals import lines_of
+
+Holds = dict[int, tuple[int | None, str | None]]
+_COMMITTED: Final = STATES.index(ItemState.COMMITTED)
+_OPEN: Final = frozenset(code for code, state in enumerate(STATES) if state.holds_money)
+_AT_ONCE: Final = 2000
+
+
+class Kept:
+    """The items from the number ``first`` on. The hashes are those of ``explain.Story``, of this process alone.
+
+    ``whole`` is False where the numbers have a gap. ``tallies`` are items and minor units by code of state and currency."""
+
+    def __init__(self, first: int, holds: Holds) -> None:
+        self.first = first
+        self.whole = True
+        self.tallies: dict[tuple[int, str | None], list[int]] = {}
+        self._holds = holds
+        self._states, self._settlements, self._steps = bytearray(), bytearray(), bytearray()
+        self._attempts, self._generations = array("I"), array("I")
+        self._ids, self._facts, self._codes = array("q"), array("q"), array("q")
+        # Of open items: number, what the item is worth, what its intent holds.
+        self._held: list[tuple[int, tuple[str | None, str | None], tuple[str | None, str | None]]] = []
+
+    @property
+    def items(self) -> int:
+        """How many items there are."""
+        return len(self._states)
+
+    def take(self, rows: Iterable[StoredRow], lines: Callable[[bytes], object]) -> None:
+        """Takes items in order, and hands out their lines under the seal."""
+        rows = iter(rows)
+        while part := list(islice(rows, _AT_ONCE)):
+            lines(self._take(part))
+
+    def _take(self, part: Sequence[StoredRow]) -> bytes:
+        ns, ids, targets, minors, coins, fields, *rest = zip(*part, strict=True)
+        states, settlements, generations, steps, attempts, references, billed, billed_in, codes, messages = rest
+        if ns != tuple(range(self.first + self.items, self.first + self.items + len(part))):
+            self.whole = False
+        self._states.extend(states)
+        self._settlements.extend(settlements)
+        self._steps.extend(steps)
+        self._attempts.extend(attempts)
+        self._generations.extend(generations)
+        self._ids.extend(map(hash, ids))
+        self._facts.extend(map(hash, zip(references, _texts(billed, billed_in), billed_in, strict=True)))
+        if any(codes) or any(messages):
+            self._codes.extend(hash((code, text or None)) for code, text in zip(codes, messages, strict=True))
+        else:
+            self._codes.extend(repeat(NO_CODE, len(part)))
+        if set(states) == {_COMMITTED} and len(set(billed_in)) == 1 and None not in billed_in and None not in billed:
+            self._count(_COMMITTED, billed_in[0], len(part), sum(billed))
+        else:
+            self._count_each(part)
+        return lines_of(ids, targets, minors, coins, fields)
+
+    def _count(self, state: int, coin: str | None, items: int, minor: int) -> None:
+        tally = self.tallies.setdefault((state, coin), [0, 0])
+        tally[0] += items
+        tally[1] += minor
+
+    def _count_each(self, part: Sequence[StoredRow]) -> None:
+        """The tallies of items in several states; what open ones hold is noted."""
+        for row in part:
+            n, minor, coin, state, billed, billed_in = row[0], row[3], row[4], row[6], row[12], row[13]
+            if state in _OPEN:
+                own = (_text(minor, coin), coin if minor is not None else None)
+                minor, coin = self._holds.get(n, (None, None))
+                self._held.append((n, own, (_text(minor, coin), coin)))
+            elif state == _COMMITTED and billed_in is not None:
+                minor, coin = billed, billed_in
+            self._count(state, coin, 1, minor or 0)
+
+    def agrees(self, story: Story, *, last: int) -> bool:
+        """Whether the items up to the number ``last`` are all there and what their events say."""
+        there = slice(self.first, last + 1)
+        mine = (self._states, self._settlements, self._steps, self._attempts, self._generations, self._facts)
+        theirs = (story.states, story.settlements, story.steps, story.attempts, story.generations, story.facts)
+        return (
+            self.whole
+            and all(one == other[there] for one, other in zip(mine, theirs, strict=True))
+            and self._codes == story.codes[there]
+            and _same_ids(self._ids, story.ids[there])
+            and all(held == story.holds.get(n, own) for n, own, held in self._held)
+        )
+
+
+def _same_ids(stored: array[int], told: array[int]) -> bool:
+    """Whether the ids are those in the events, where there are events."""
+    return stored == told or all(one == other or not other for one, other in zip(stored, told, strict=True))
+
+
+def _texts(minors: Sequence[int | None], coins: Sequence[str | None]) -> Iterable[str | None]:
+    """Amounts in major units, as they stand in events."""
+    one = coins[0]
+    if one is not None and exponent(one) == 2 and len(set(coins)) == 1 and None not in minors:
+        known: list[Any] = list(minors)
+        if min(known) >= 0:
+            return map("%d.%02d".__mod__, map(divmod, known, repeat(100)))
+    return map(_text, minors, coins)
+
+
+def _text(minor: int | None, currency: str | None) -> str | None:
+    return None if minor is None or currency is None else format_minor(minor, currency)
