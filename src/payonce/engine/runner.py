@@ -65,6 +65,8 @@ class Runner:
         self.read_targets = read_targets and bool(provider.declaration.preflight)
         self.wake = asyncio.Event()
         self.queue: asyncio.Queue[Task] = asyncio.Queue(maxsize=max(limits.concurrency, 1))
+        self.low = self.queue.maxsize // 2
+        self.hungry = asyncio.Event()
         self.calls = asyncio.Semaphore(limits.concurrency)
         self.running = 0
         self.bug: BaseException | None = None
@@ -85,10 +87,10 @@ class Runner:
             await self.beside.take_over(everything=True)
             await take_in_spool(session, spool)
             caller = Caller(session, self._keys(), self.calls)
-            workers = [asyncio.create_task(self._work(caller)) for _ in range(self._worker_count())]
-            await self._dispatch()
             if self.read_targets:
                 caller.check = TargetCheck(session, self.calls, caller.refuse, caller.key)
+            workers = [asyncio.create_task(self._work(caller)) for _ in range(self._worker_count())]
+            await self._dispatch()
         except LedgerError as fault:
             session.halt(fault)
         finally:
@@ -162,9 +164,12 @@ class Runner:
     # handing out work
 
     async def _work(self, caller: Caller) -> None:
+        queue = self.queue
         while True:
-            task = await self.queue.get()
-            if self.stop.is_set:
+            task = await queue.get()
+            if queue.qsize() <= self.low:
+                self.hungry.set()
+            if self.stop.end is not None:
                 continue
             self.running += 1
             try:
@@ -202,14 +207,15 @@ class Runner:
                 session.blocked_by_budget = session.blocked_by_target = False
 
     async def _put(self, task: Task) -> None:
-        """Gives a task to a free worker; a stop request ends the wait."""
-        while not self.stop.is_set:
-            try:
+        """Gives a task to a free worker; a stop request ends the wait. Where there is no room it waits until half of
+        the queue is empty, so that it does not wake up for every single item."""
+        while self.queue.full() and not self.stop.is_set:
+            self.hungry.clear()
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1):
-                    await self.queue.put(task)
-            except TimeoutError:
-                continue
-            return
+                    await self.hungry.wait()
+        if not self.stop.is_set:
+            self.queue.put_nowait(task)
 
     async def _sleep(self, at_most_s: float) -> bool:
         """Waits until something finished, timed work is due, or the time is over (True)."""
