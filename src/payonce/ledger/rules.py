@@ -37,7 +37,7 @@ WORKERS_EVENTS: Final = frozenset(
         _E.SETTLE,
     }
 )
-OPERATORS_EVENTS: Final = WORKERS_EVENTS | {_E.RETRY}
+OPERATORS_EVENTS: Final = (WORKERS_EVENTS - {_E.PAY_AGAIN}) | {_E.RETRY}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class EdgeCases:
         else:
             landed = world.change(worker, 1, event)
         after = TRANSITIONS.get((state, event))
-        if after is None or event in _NOT_A_WORKERS:
+        if after is None or event in _NOT_A_WORKERS or event is ItemEvent.PAY_AGAIN:  # needs a policy: CallCases
             assert landed is Landed.STALE
             assert world.item(1) == before
             assert world.types() == events
@@ -54,8 +54,9 @@ class EdgeCases:
         else:
             landed = world.operate(1, Change(1, event, **fitting(event)))
         after = TRANSITIONS.get((state, event))
-        if after is None or event is ItemEvent.TAKEOVER or (state, event) == (ItemState.PENDING, ItemEvent.RESEND):
-            # An operator does not send: a resend needs a worker.
+        workers_own = (ItemEvent.TAKEOVER, ItemEvent.PAY_AGAIN)
+        if after is None or event in workers_own or (state, event) == (ItemState.PENDING, ItemEvent.RESEND):
+            # An operator does not send: a resend needs a worker, paying again a policy.
             assert landed is Landed.STALE
             assert world.item(1) == before
             assert world.types() == events

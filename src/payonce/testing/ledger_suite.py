@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 from payonce.testing.ledger_batches import BatchCases
+from payonce.testing.ledger_calls import CallCases
 from payonce.testing.ledger_edges import EdgeCases
 from payonce.testing.ledger_fences import FenceCases
 from payonce.testing.ledger_money import MoneyCases
@@ -24,7 +25,7 @@ from payonce.testing.ledger_time import TimeCases
 from payonce.testing.ledger_world import StoreFactory, World
 
 
-class LedgerSuite(EdgeCases, FenceCases, MoneyCases, BatchCases, TimeCases, ReadingCases, OverlapCases):
+class LedgerSuite(EdgeCases, FenceCases, MoneyCases, CallCases, BatchCases, TimeCases, ReadingCases, OverlapCases):
     """Every promise of ``ledger.protocol``, on one store."""
 
     @pytest.fixture

@@ -89,21 +89,28 @@ class World:
         *,
         batch: str = BATCH,
         targets: bool = False,
+        operation: str = "refund",
         **limits: Any,
     ) -> Batch:
         """A sealed batch; a number makes so many items of 10.00 USD, ``item-1`` and on."""
         new = items if not isinstance(items, int) else [new_item(n) for n in range(1, items + 1)]
-        spec = BatchSpec(batch, "refund", "simulator", targets=targets)
+        spec = BatchSpec(batch, operation, "simulator", targets=targets)
         sealed = self.ledger.seal(spec, new, seal="seal", actor=OPERATOR)
         if limits:
             self.control(BatchCommand.CONFIGURE, batch=batch, limits=limits)
         return sealed
 
     def start(
-        self, items: Sequence[NewItem] | int = 4, *, batch: str = BATCH, targets: bool = False, **limits: Any
+        self,
+        items: Sequence[NewItem] | int = 4,
+        *,
+        batch: str = BATCH,
+        targets: bool = False,
+        operation: str = "refund",
+        **limits: Any,
     ) -> Worker:
         """A sealed batch with one worker, started."""
-        self.seal(items, batch=batch, targets=targets, **limits)
+        self.seal(items, batch=batch, targets=targets, operation=operation, **limits)
         worker = self.join(batch=batch)
         self.control(BatchCommand.START, batch=batch, worker=worker)
         return worker

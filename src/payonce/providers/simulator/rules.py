@@ -57,7 +57,9 @@ def execute(
         return refusal
     metadata = request.fields.get("metadata")
     return Effect(
-        id=store.unused_id(dialects.PREFIXES[detail["dialect"]] if "dialect" in detail else _PREFIX[request.operation], seed=seed),
+        id=store.unused_id(
+            dialects.PREFIXES[detail["dialect"]] if "dialect" in detail else _PREFIX[request.operation], seed=seed
+        ),
         operation=request.operation,
         ref=request.ref or detail.get("invoice_ref"),
         key=request.key,
