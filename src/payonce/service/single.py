@@ -37,7 +37,6 @@ from payonce.core.money import Money
 from payonce.core.outcome import Executed, Found, LookupFailed, Outcome, Reply, Unresolved
 from payonce.core.states import ItemEvent, ItemState
 from payonce.engine.changes import change_for, evidence_of_found, evidence_of_reply, failed_lookup
-from payonce.ledger.actors import this_actor
 from payonce.providers.python_operation import Call, OperationSettings
 from payonce.service.pythonic import check_items
 from payonce.service.single_desk import MARGIN_US, Desk, ItemBusy, ItemRefused, ItemUnknown, desk_of
@@ -165,7 +164,10 @@ class Once:
         name = (self.batch, self.item)
         if name in desk.active:
             raise self._busy("another task of this process has it")
-        item = self._item(desk)
+        item = desk.item(self.batch, self.item)
+        if item is None:
+            return self._first(desk)
+        self._compare(item)
         if item.state is ItemState.COMMITTED:
             return OnceCall(item, None, self.batch, done=True, reference=item.reference)
         if item.state is ItemState.UNKNOWN:
@@ -183,19 +185,25 @@ class Once:
         self._intend(desk, worker, item, ItemEvent.INTENT, key)
         return self._granted(desk, item, key, resend=False)
 
-    def _item(self, desk: Desk) -> Item:
-        """The item as the ledger has it, added to the batch if it is new. Another amount or target is refused."""
-        found = desk.store.item(self.batch, self.item) if desk.store.batches(self.batch) else None
-        if found is None:
-            new = check_items(
-                [NewItem(self.item, self.money, target=self.target, fields=self.fields)],
-                needs_money=self.operation in ("refund", "payout", "invoice"),
-                max_amount={},
-            ).items
-            spec = BatchSpec(self.batch, self.operation, "python", namespace=self.namespace, targets=True)
-            desk.store.amend(spec, new, seal=None, actor=this_actor())
-            found = desk.store.item(self.batch, self.item)
-            assert found is not None, "an item just added is there"
+    def _first(self, desk: Desk) -> OnceCall:
+        """A new item: added to its batch and its intent written in one transaction, so that it costs one wait for the
+        disk. A crash before its end leaves no item, after it a pending one."""
+        (new,) = check_items(
+            [NewItem(self.item, self.money, target=self.target, fields=self.fields)],
+            needs_money=self.operation in ("refund", "payout", "invoice"),
+            max_amount={},
+        ).items
+        spec = BatchSpec(self.batch, self.operation, "python", namespace=self.namespace, targets=True)
+        with desk.together(self.batch):
+            n = desk.store.amend(spec, [new], seal=None, actor=desk.actor).items
+            item = Item(n, new.id, new.target or new.id, new.money, new.fields)
+            key = self._key(item)
+            worker = desk.worker(self.batch, lease_us=self._lease_us)
+            self._intend(desk, worker, item, ItemEvent.INTENT, key)
+        return self._granted(desk, item, key, resend=False)
+
+    def _compare(self, found: Item) -> None:
+        """Refuses another amount or target than the item was added with."""
         if (found.money, found.target) != (self.money, self.target or self.item):
             raise SealedError(
                 f"item {self.item} was {found.money} on {found.target}, now it is {self.money} on "
@@ -203,7 +211,6 @@ class Once:
                 code="item_changed",
                 hint="an item never changes; use another item id for another payment",
             )
-        return found
 
     def _resolve(self, desk: Desk, worker: Worker, item: Item) -> OnceCall | LookUpDue:
         desk.store.take_over(worker, limit=1000)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from payonce.core.commands import BatchCommand, Control
-from payonce.core.errors import PayonceError
-from payonce.core.model import SECOND_US, Worker
+from payonce.core.errors import PayonceError, UsageError
+from payonce.core.model import SECOND_US, Item, Worker
 from payonce.ledger.actors import this_actor
 from payonce.ledger.connect import connect
-from payonce.ledger.protocol import Ledger
+from payonce.ledger.store_reads import StoreLedger
 
 MARGIN_US: Final = 30 * SECOND_US
 T = TypeVar("T")
@@ -44,8 +46,9 @@ class Desk:
     def __init__(self, url: str) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="payonce-once")
         self._url = url
-        self._store: Ledger | None = None
+        self._store: StoreLedger | None = None
         self._workers: dict[str, Worker] = {}
+        self.actor: Final = this_actor()
         self.active: set[tuple[str, str]] = set()
 
     def call(self, verb: Callable[[Desk], T]) -> T:
@@ -57,11 +60,30 @@ class Desk:
         return await asyncio.wrap_future(self._pool.submit(verb, self))
 
     @property
-    def store(self) -> Ledger:
+    def store(self) -> StoreLedger:
         """The ledger, opened (and made, if there is none) at first use."""
         if self._store is None:
             self._store = connect(self._url, create=True)
         return self._store
+
+    def item(self, batch: str, item: str) -> Item | None:
+        """An item as the ledger has it; None where it, or its batch, is not there yet."""
+        try:
+            return self.store.item(batch, item)
+        except UsageError as missing:
+            if missing.code != "unknown_batch":
+                raise
+            return None
+
+    @contextmanager
+    def together(self, batch: str) -> Iterator[None]:
+        """One transaction around everything inside. Where it fails, a worker that joined in it never did."""
+        try:
+            with self.store.group():
+                yield
+        except BaseException:
+            self._workers.pop(batch, None)
+            raise
 
     def now_us(self) -> int:
         """Wall-clock microseconds."""
@@ -71,8 +93,8 @@ class Desk:
         """This process's worker on a batch, its lease long enough for one more call."""
         worker = self._workers.get(batch)
         if worker is None:
-            worker = self.store.join(batch, actor=this_actor(), lease_us=lease_us)
-            self.store.control(batch, Control(BatchCommand.START), actor=this_actor(), worker=worker)
+            worker = self.store.join(batch, actor=self.actor, lease_us=lease_us)
+            self.store.control(batch, Control(BatchCommand.START), actor=self.actor, worker=worker)
         elif worker.lease_until_us < time.time_ns() // 1000 + lease_us - MARGIN_US // 2:
             worker = self.store.renew(worker, lease_us=lease_us)
         self._workers[batch] = worker
@@ -80,7 +102,21 @@ class Desk:
 
 
 _desks: dict[str, Desk] = {}
-_lock: Final = threading.Lock()
+_parents: list[Desk] = []
+_lock = threading.Lock()
+
+
+def _leave_to_parent() -> None:
+    """A forked child (a prefork task queue) opens ledgers of its own: threads do not live on in it, and what the parent
+    has open must neither be used nor closed here, so it is kept as it is."""
+    global _lock
+    _lock = threading.Lock()
+    _parents.extend(_desks.values())
+    _desks.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def desk_of(url: str) -> Desk:
