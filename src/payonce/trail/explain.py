@@ -17,7 +17,7 @@ from payonce.ledger.rows import BatchRow
 from payonce.ledger.trail_port import PLACE_MASK, PLACE_SHIFT, Filed
 from payonce.trail.explain_batch import BatchStory
 from payonce.trail.faults import Fault
-from payonce.trail.said import DECODER, Said, SaidOfItem
+from payonce.trail.said import DECODER, Said, SaidOfItem, never_left
 
 STATES: Final = tuple(ItemState)
 _CODE: Final = {state: code for code, state in enumerate(STATES)}
@@ -127,7 +127,7 @@ class Replay:
         text = f"event {seq} is about {about} and is filed under {where}"
         self.fault(Fault("misplaced", text, seq, batch=said.batch, item=said.item))
 
-    def item(self, story: Story, n: int, said: SaidOfItem) -> None:
+    def item(self, story: Story, n: int, said: Said) -> None:
         """An event about the state of an item."""
         kind, states, about = said.type, story.states, hash(said.item)
         after = AFTER[kind][states[n]]
@@ -142,6 +142,8 @@ class Replay:
             return
         states[n] = after
         story.attempts[n] = said.attempt
+        if never_left(said):
+            story.batch.sent -= 1  # counted with its intent, but no byte of it left
         if kind == "intent" or kind == "resend":
             if said.worker is not None:
                 story.batch.sent += 1
@@ -160,7 +162,7 @@ class Replay:
         elif kind != "takeover":
             self._otherwise(story, n, said, after)
 
-    def _otherwise(self, story: Story, n: int, said: SaidOfItem, after: int) -> None:
+    def _otherwise(self, story: Story, n: int, said: Said, after: int) -> None:
         """What a doubt, a no, a look-up, an operator or a later fact about the money made of the item."""
         if said.new_generation is not None:
             story.generations[n] = said.new_generation

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 import msgspec
+import orjson
 
 
 class SaidOfItem(msgspec.Struct, gc=False, kw_only=True):
@@ -37,6 +38,7 @@ class Said(SaidOfItem, gc=False, kw_only=True):
     account: str | None = None
     added: str | None = None
     cls: str | None = msgspec.field(default=None, name="class")
+    data: msgspec.Raw = msgspec.Raw(b"")
     items: int = 0
     limits: msgspec.Raw = msgspec.Raw(b"")
     mode: str | None = None
@@ -44,6 +46,15 @@ class Said(SaidOfItem, gc=False, kw_only=True):
     operation: str | None = None
     provider: str | None = None
     seal: str | None = None
+
+
+def never_left(said: Said) -> bool:
+    """Whether the evidence says that no byte of the call left."""
+    evidence = bytes(said.data)
+    if b'"sent":false' not in evidence:
+        return False
+    data = orjson.loads(evidence)
+    return isinstance(data, dict) and data.get("sent") is False
 
 
 DECODER: Final = msgspec.json.Decoder(Said)

@@ -21,7 +21,7 @@ from payonce.ledger.rows import BatchRow
 from payonce.ledger.trail_port import PLACE_MASK, PLACE_SHIFT, TrailReads
 from payonce.trail.explain import AFTER, NO_CODE, SETTLEMENTS, Replay, Story
 from payonce.trail.kept import Kept
-from payonce.trail.said import OF_ITEMS, SaidOfItem
+from payonce.trail.said import DECODER, OF_ITEMS, SaidOfItem
 from payonce.trail.tree import BLOCK, fold
 
 LOWEST: Final = -(1 << 63)
@@ -148,7 +148,7 @@ def _replay(
     """The loop is tight: it runs for every event. First calls and executions are taken here, all else by the replay."""
     stories, number, story, base, end = replay.stories, 0, None, 0, 0
     intents, commits = AFTER["intent"], AFTER["commit"]
-    for seq, place, said in zip(seqs, places, _decoded(bodies), strict=True):
+    for seq, place, body, said in zip(seqs, places, bodies, _decoded(bodies), strict=True):
         if said.seq != seq:
             raise _Doubt
         if place is None:
@@ -185,11 +185,11 @@ def _replay(
             if said.output is not None:
                 outputs[n] = said.output
         elif n and kind in AFTER:
-            replay.item(story, n, said)
+            replay.item(story, n, DECODER.decode(body))
             if replay.count:
                 raise _Doubt
         else:
-            done.asides.append((seq, number, n, bodies[seqs.index(seq)]))
+            done.asides.append((seq, number, n, body))
             if n and kind == "erased":
                 story.erased.add(n)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from payonce.core.commands import Change
+from payonce.core.states import ItemEvent
 from payonce.ledger.connect import connect_trail
 from payonce.trail import quick as quick_module
 from payonce.trail.quick import quick
 from payonce.trail.share import split, work
-from tests.unit.trail.trailkit import Books
+from tests.unit.trail.trailkit import Books, commit, intent
 
 ITEMS = 700
 CUTS = ((1.0,), (0.42, 0.58), (0.9, 0.1), (0.3, 0.3, 0.4))
@@ -27,16 +29,18 @@ def books(tmp_path: Path) -> Iterator[Books]:
     made.close()
 
 
-def agrees(books: Books, cuts: tuple[float, ...], monkeypatch: pytest.MonkeyPatch) -> bool:
+def agrees(
+    books: Books, cuts: tuple[float, ...], monkeypatch: pytest.MonkeyPatch, sizes: Sequence[int] = (300, 1024, 2500)
+) -> bool:
     """Whether all is well by shares cut so, the second and later in processes of their own."""
     monkeypatch.setattr(quick_module, "_TWO", cuts)
     monkeypatch.setattr(quick_module, "_LARGE", 0)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     reads = connect_trail(books.url)
     with reads.snapshot():
-        found = quick(reads, reads.batches(), url=books.url, sizes=[300, 1024, 2500])
+        found = quick(reads, reads.batches(), url=books.url, sizes=sizes)
     reads.close()
-    assert found is None or sorted(found.scanned.roots)[:3] == [300, 1024, 2500]
+    assert found is None or sorted(found.scanned.roots)[: len(sizes)] == list(sizes)
     return found is not None
 
 
@@ -56,6 +60,22 @@ def test_shares_are_everything_once(books: Books, cuts: tuple[float, ...]) -> No
     assert all(part.good for part in done)
     assert sum(256 * len(part.blocks) + len(part.rest) for part in done) == size
     assert sum(sum(part.items.values()) for part in done) == 2 * ITEMS
+
+
+def test_calls_that_never_left_are_no_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The batch takes them off its count, and the replay does the same, quickly and thoroughly."""
+    books = Books(tmp_path)
+    books.seal(2)
+    worker = books.start()
+    books.write(worker, [intent(1), intent(2)])
+    refused = {"sent": False, "lookup": {"sent": True}}
+    books.write(worker, [Change(1, ItemEvent.NOT_EXECUTED, code="refused_connection", data=refused), commit(2)])
+    assert books.ledger.status("refunds").calls_sent == 1
+    assert agrees(books, (1.0,), monkeypatch, sizes=[])
+    books.tamper("UPDATE tallies SET items = items + 1 WHERE state = 2")
+    assert [fault.message for fault in books.verify().faults] == [
+        "the tallies of batch refunds are not those of its items"
+    ]
 
 
 @pytest.mark.parametrize(
