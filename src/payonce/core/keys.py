@@ -11,7 +11,7 @@ import hashlib
 import re
 from base64 import b32encode
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from payonce.core.errors import ConfigError
 
@@ -62,20 +62,30 @@ def length_prefixed(part: str) -> bytes:
     return len(data).to_bytes(8, "big") + data
 
 
+_FIRST: Final = length_prefixed("0")
+
+
 class KeyMaker:
     """Keys of one batch and operation. The common prefix is hashed once; a key then costs one copy and one update."""
 
-    __slots__ = ("_format", "_prefix")
+    __slots__ = ("_format", "_prefix", "_steps")
 
     def __init__(self, key_format: KeyFormat, *, namespace: str, batch: str, operation: str) -> None:
         self._format = key_format
         self._prefix = hashlib.sha256(length_prefixed(namespace) + length_prefixed(batch) + length_prefixed(operation))
+        # The same prefix with a step's name taken in; a provider has a handful of steps.
+        self._steps: dict[str, Any] = {}
 
     def key(self, item: str, *, step: str, generation: int) -> str:
         """The key of one step of one item in one generation: the same on every machine, at any time."""
-        state = self._prefix.copy()
-        state.update(length_prefixed(step) + length_prefixed(item) + length_prefixed(str(generation)))
+        state = (self._steps.get(step) or self._begun(step)).copy()
+        state.update(length_prefixed(item) + (_FIRST if generation == 0 else length_prefixed(str(generation))))
         return encode(state.digest(), self._format)
+
+    def _begun(self, step: str) -> Any:
+        begun = self._steps[step] = self._prefix.copy()
+        begun.update(length_prefixed(step))
+        return begun
 
 
 def derive_key(  # every part is named at the call

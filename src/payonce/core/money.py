@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final
 
 from payonce.core.errors import MoneyError
@@ -67,11 +68,17 @@ def exponent(currency: str) -> int:
 
 def currency_code(text: str) -> str:
     """The canonical code of a currency written in any case, without outer blanks. Raises MoneyError if unknown."""
-    # Only ASCII: some other letters become ASCII ones in upper case.
-    code = text.strip().upper() if isinstance(text, str) and text.isascii() else ""
-    if code not in _EXPONENTS:
+    code = _code(text) if isinstance(text, str) else ""
+    if not code:
         raise MoneyError(f"unknown currency {text!r}", code="unknown_currency", hint="use an ISO 4217 code such as USD")
     return code
+
+
+@lru_cache(maxsize=256)  # every answer and every row names one
+def _code(text: str) -> str:
+    # Only ASCII: some other letters become ASCII ones in upper case.
+    code = text.strip().upper() if text.isascii() else ""
+    return code if code in _EXPONENTS else ""
 
 
 def parse_minor(text: str, currency: str) -> int:

@@ -11,6 +11,7 @@ import ssl
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib import metadata
 from typing import Final, Protocol
 
@@ -45,8 +46,13 @@ class Answer:
         if named is None:
             # In reverse, so that the first of a name is the one that stays.
             named = self._named = {key.lower(): value for key, value in reversed(self.headers)}
-        value = named.get(name.lower().encode("latin-1"))
+        value = named.get(_as_bytes(name))
         return None if value is None else value.decode("latin-1").strip()
+
+
+@lru_cache(maxsize=256)  # the names a provider's settings ask for
+def _as_bytes(name: str) -> bytes:
+    return name.lower().encode("latin-1")
 
 
 @dataclass(frozen=True, slots=True)
