@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from payonce.ledger.jsonl_file import JsonlFile
@@ -24,9 +24,10 @@ class JsonlEvents:
         self._at.append(at)
         self._length.append(length)
 
-    def file_under(self, places: Iterable[Sequence[int] | None]) -> None:
-        """Batch and item number of the next events; None for one about the ledger itself."""
-        self._place.extend(_NOWHERE if place is None else place[0] << PLACE_SHIFT | place[1] for place in places)
+    def file_under(self, batch: int | None, ns: Iterable[int]) -> None:
+        """The next events are filed under a batch's items, or the batch itself (0); None: about the ledger itself."""
+        base = 0 if batch is None else batch << PLACE_SHIFT
+        self._place.extend([_NOWHERE for _ in ns] if batch is None else [base | n for n in ns])
 
     def cut(self, size: int) -> None:
         """Forgets the events behind the first ``size``."""

@@ -22,15 +22,18 @@ from payonce.ledger.rows import (
     Tallies,
     WorkerRow,
     actor_fields,
+    copy_of,
 )
 
 Row = TypeVar("Row", BatchRow, ItemRow, OpenRow)
+Changed = TypeVar("Changed", BatchRow, ItemRow)
 _NAMES: Final = {kind: tuple(f.name for f in fields(kind)) for kind in (BatchRow, ItemRow, OpenRow)}
 _ENUMS: Final[Mapping[type, Mapping[str, Any]]] = {
     BatchRow: {"state": BatchState},
     ItemRow: {"state": ItemState, "settlement": Settlement},
-    OpenRow: {},
 }
+
+_NO_OPEN: Final = OpenRow(0, None, 0, None, b"", 0, 0, 0, 0, None, 0, None, None, 0, 0, 0, None, None)
 
 
 def changes(row: Row, before: Row | None) -> dict[str, Any]:
@@ -43,11 +46,13 @@ def changes(row: Row, before: Row | None) -> dict[str, Any]:
     return found
 
 
-def changed(row: Row, said: Mapping[str, Any]) -> Row:
+def changed(row: Changed, said: Mapping[str, Any]) -> Changed:
     """The row with the columns that were written down. Changes the row that it is given."""
-    enums = _ENUMS[type(row)]
     for name, value in said.items():
-        setattr(row, name, enums[name](value) if name in enums else _column(name, value))
+        setattr(row, name, value)
+    for name, kind in _ENUMS[type(row)].items():
+        if name in said:
+            setattr(row, name, kind(said[name]))
     return row
 
 
@@ -57,24 +62,25 @@ def _plain(value: Any) -> Any:
     return as_request(value) if isinstance(value, Request) else value
 
 
-def _column(name: str, value: Any) -> Any:
-    match name:
-        case "digest":
-            return bytes.fromhex(value)
-        case "request":
-            return None if value is None else to_request(value)
-        case _:
-            return value
-
-
 def to_batch(said: Mapping[str, Any]) -> BatchRow:
     """A batch from all of its columns."""
     return BatchRow(**{**said, "state": BatchState(said["state"])})
 
 
-def to_open(said: Mapping[str, Any]) -> OpenRow:
-    """An open intent from all of its columns."""
-    return OpenRow(**{name: _column(name, value) for name, value in said.items()})
+def as_open(row: OpenRow) -> dict[str, Any]:
+    """A new open intent, without the columns that nothing is in yet."""
+    return {"n": row.n, **changes(row, _NO_OPEN)}
+
+
+def to_open(said: dict[str, Any]) -> OpenRow:
+    """The inverse of ``as_open``."""
+    row = copy_of(_NO_OPEN)
+    for name, value in said.items():
+        setattr(row, name, value)
+    row.digest = bytes.fromhex(said["digest"])
+    if row.request is not None:
+        row.request = to_request(said["request"])
+    return row
 
 
 def as_request(request: Request) -> list[Any]:

@@ -1,35 +1,33 @@
 """The rows of a JSON Lines ledger: in memory, rebuilt from the file at open, each change written down as it is made.
 
-The same methods change the rows when a transaction runs and when the file is read again, so that both come to the same.
+What is written down here is taken in again by ``jsonl_replay``; that both come to the same is tested with random histories.
 Bodies of events stay in the file; memory keeps where each is.
 """
 
 from __future__ import annotations
 
-import sys
 from collections import ChainMap
 from collections.abc import Callable, Iterable
-from copy import copy
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
 from payonce.core.errors import LedgerError
 from payonce.core.events import leaf_hash
 from payonce.core.model import Event
-from payonce.core.states import ItemState
 from payonce.ledger import jsonl_rows as cells
 from payonce.ledger.jsonl_events import JsonlEvents
 from payonce.ledger.jsonl_file import JsonlFile
-from payonce.ledger.jsonl_frames import HEADER, ROWS, Group, damaged
+from payonce.ledger.jsonl_frames import ROWS, damaged
+from payonce.ledger.jsonl_replay import settle, take_in
 from payonce.ledger.log import Log
 from payonce.ledger.memory_indexed import IndexedTables
 from payonce.ledger.merkle import Head, Node
 from payonce.ledger.newcomers import Block
-from payonce.ledger.rows import BatchRow, ItemRow, OpenRow, OutputRow, PayloadRow, Saved, Tallies, WorkerRow
+from payonce.ledger.rows import BatchRow, OpenRow, OutputRow, PayloadRow, Saved, Tallies, WorkerRow, copy_of
 
 
 class JsonlTables(IndexedTables):
@@ -41,51 +39,34 @@ class JsonlTables(IndexedTables):
         self.meta: dict[str, str] = {}
         self.nodes: dict[tuple[int, int], bytes] = {}
         self.erased: dict[tuple[int, str], int] = {}
+        self.said_only: dict[tuple[int, int], dict[str, Any]] = {}
         self._file = file
         self._after = after
-        self._reading = False
+        self._damage: LedgerError | None = None
         self._appended = False
         self._ops: list[list[Any]] = []
         self.trail = JsonlEvents(file)
 
     # from the file
 
+    def name(self, ledger: str) -> None:
+        """What the first line of the file says: the ledger's identity."""
+        self._id = self.meta["id"] = ledger
+
     def catch_up(self) -> None:
-        """Takes in the groups that the file has and memory does not. Raises LedgerError where one is damaged."""
-        for group in self._file.fresh():
-            super().begin()
-            self._reading = True
-            try:
-                self._take_in(group)
-            except (KeyError, ValueError, TypeError, AttributeError, AssertionError) as error:
-                super().rollback()
-                where = f"{group.line} to {group.line + len(group.lines)}"
-                raise damaged(str(self._file.path), where, f"hold what cannot be ({error!r})", word="lines") from error
-            finally:
-                self._reading = False
-            super().commit()
+        """Takes in the groups that the file has and memory does not. Raises LedgerError where one is damaged; nothing
+        can be read from here any more then."""
+        if self._damage is not None:
+            raise self._damage
+        try:
+            for group in self._file.fresh():
+                take_in(self, group)
+            settle(self)
+        except LedgerError as error:
+            self._damage = error
+            raise
         if "id" not in self.meta:
             raise damaged(str(self.path), 1, "is not closed")
-
-    def _take_in(self, group: Group) -> None:
-        at = group.start
-        for line in group.lines:
-            if line.startswith(ROWS):
-                for name, *values in orjson.loads(line)["$rows"]:
-                    _APPLY[name](self, *values)
-            elif line.startswith(HEADER):
-                self._id = self.meta["id"] = orjson.loads(line)["$payonce"]["id"]
-            else:
-                self.trail.add(at, len(line))
-            at += len(line) + 1
-        head = group.meta.get("head")
-        if head is not None:
-            self.trail.file_under(group.meta["places"])
-            self.nodes.update(((level, index), bytes.fromhex(value)) for level, index, value in group.meta["nodes"])
-            size, last_us, last_leaf, peaks = head
-            self._head = Head(size, [bytes.fromhex(peak) for peak in peaks], bytes.fromhex(last_leaf), last_us)
-        if not self.trail.has(self._head.size):
-            raise ValueError(f"the head of the trail says {self._head.size} events")
 
     # transactions
 
@@ -93,7 +74,7 @@ class JsonlTables(IndexedTables):
         """See ledger.tables."""
         self._ops, self._appended = [], False
         self._new_nodes: list[Node] = []
-        self._new_places: list[tuple[int, int] | None] = []
+        self._new_places: list[tuple[int | None, list[int]]] = []
         return super().begin()
 
     def append(self, log: Log) -> None:
@@ -105,8 +86,10 @@ class JsonlTables(IndexedTables):
         for e in log.entries:
             assert not e.body.startswith(b'{"$'), "no field of an event begins with a dollar sign"
             self.trail.add(self._file.add(e.body), len(e.body))
-            self._new_places.append(None if e.batch is None else (e.batch, e.n or 0))
-        self.trail.file_under(self._new_places[-len(log.entries) :] if log.entries else ())
+            if not self._new_places or self._new_places[-1][0] != e.batch:
+                self._new_places.append((e.batch, []))
+            self._new_places[-1][1].append(e.n or 0)
+            self.trail.file_under(e.batch, [e.n or 0])
         for node in log.nodes:
             self._put(self.nodes, (node.level, node.index), node.hash)
             self._new_nodes.append(node)
@@ -139,9 +122,8 @@ class JsonlTables(IndexedTables):
             self._ops = []
 
     def _say(self, *op: Any) -> None:
-        """Writes a change down, where it is not one that comes from the file itself."""
-        if not self._reading:
-            self._ops.append(list(op))
+        """Writes a change down; ``jsonl_replay`` knows each of them."""
+        self._ops.append(list(op))
 
     # changes
 
@@ -173,8 +155,7 @@ class JsonlTables(IndexedTables):
 
     def save(self, number: int, saved: Saved) -> None:
         """See ledger.tables."""
-        if not self._reading:
-            self._say("save", number, self._difference(number, saved))
+        self._say("save", number, self._difference(number, saved))
         super().save(number, saved)
 
     def _difference(self, number: int, saved: Saved) -> dict[str, Any]:
@@ -187,7 +168,7 @@ class JsonlTables(IndexedTables):
             "begun": [begun[0].updated_us, *[row.n for row in begun]] if begun else [],
             "items": [[row.n, cells.changes(row, items[row.n])] for row in saved.items],
             "closed": saved.closed,
-            "opened": [cells.changes(row, None) for row in saved.opened],
+            "opened": [cells.as_open(row) for row in saved.opened],
             "changed": [[row.n, _but_request(cells.changes(row, opens[row.n]))] for row in saved.changed],
             "outputs": [cells.as_output(row) for row in saved.outputs],
             "findings": [cells.as_finding(row) for row in saved.findings],
@@ -197,7 +178,7 @@ class JsonlTables(IndexedTables):
     def erase(self, number: int, n: int, *, fields: str, seq: int) -> None:
         """See ledger.tables. The file is written anew afterwards, without what is erased (``JsonlLedger``)."""
         self._say("erase", number, n, fields, seq)
-        row = copy(self._items[number][n])
+        row = copy_of(self._items[number][n])
         row.fields = fields
         self._put(self._items[number], n, row)
         for key, kept in list(self._payloads.items()):
@@ -221,42 +202,6 @@ class JsonlTables(IndexedTables):
         """Keeps a fact about the ledger itself."""
         self._say("meta", name, value)
         self._put(self.meta, name, value)
-
-    def _saved(self, number: int, said: dict[str, Any]) -> None:
-        """The inverse of ``save`` and ``_difference``."""
-        saved = Saved(closed=said.get("closed", []))
-        if "begun" in said:
-            at_us, *ns = said["begun"]
-            saved.begun = self.rows(number, ns)
-            for row in saved.begun:
-                row.state, row.attempts, row.updated_us = ItemState.PENDING, row.attempts + 1, at_us
-                row.code = row.message = None
-        items = self._items[number]
-        saved.items = [cells.changed(copy(items[n]), cell) for n, cell in said.get("items", ())]
-        saved.opened = [cells.to_open(cell) for cell in said.get("opened", ())]
-        opens = ChainMap({row.n: row for row in saved.opened}, self._opens[number])
-        saved.changed = [cells.changed(copy(opens[n]), cell) for n, cell in said.get("changed", ())]
-        saved.outputs = [cells.to_output(cell) for cell in said.get("outputs", ())]
-        saved.findings = [cells.to_finding(cell, number) for cell in said.get("findings", ())]
-        self.save(number, saved)
-
-    def _items_said(self, number: int, first_n: int, now_us: int, items: list[list[Any]]) -> None:
-        rows: list[ItemRow] = []
-        for n, (item, target, minor, currency, fields) in enumerate(items, start=first_n):
-            # Most items are their own target, and currencies are few: what is equal is kept once.
-            own, known = item if target == item else target, currency and sys.intern(currency)
-            rows.append(ItemRow(n, item, own, minor, known, fields, updated_us=now_us))
-        self._add_rows(number, rows)
-
-    def _batch_said(self, number: int, said: dict[str, Any]) -> None:
-        self.save_batch(cells.changed(copy(self._batches[number]), said))
-
-    def _worker_said(self, fence: int, lease_until_us: int, left_us: int | None) -> None:
-        self.save_worker(replace(self._workers[fence], lease_until_us=lease_until_us, left_us=left_us))
-
-    def _payload_said(self, said: list[Any]) -> None:
-        kept = cells.to_payload(said)
-        self._put(self._payloads, (kept.seq, kept.kind), kept)
 
     # reading
 
@@ -312,18 +257,3 @@ def _but_request(said: dict[str, Any]) -> dict[str, Any]:
     if said.get("request", ...) is None:
         del said["request"]
     return said
-
-
-# What a line of rows may hold: the first value of each entry, and who takes the others in.
-_APPLY: Final[dict[str, Callable[..., Any]]] = {
-    "batch": lambda tables, said: tables.add_batch(cells.to_batch(said)),
-    "batch=": JsonlTables._batch_said,
-    "items": JsonlTables._items_said,
-    "tallies": lambda tables, number, said: tables.save_tallies(number, cells.to_tallies(said)),
-    "save": JsonlTables._saved,
-    "erase": lambda tables, number, n, fields, seq: tables.erase(number, n, fields=fields, seq=seq),
-    "worker": lambda tables, said: tables.add_worker(cells.to_worker(said)),
-    "worker=": JsonlTables._worker_said,
-    "payload": JsonlTables._payload_said,
-    "meta": JsonlTables.save_meta,
-}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from copy import copy
 from typing import Any, Final
 
 from payonce.core.errors import UsageError
@@ -34,6 +33,7 @@ from payonce.ledger.rows import (
     WorkerRow,
     as_item,
     as_open,
+    copy_of,
     load,
     money,
 )
@@ -109,7 +109,7 @@ class MemoryTables:
 
     def batch(self, batch: str) -> BatchRow | None:
         """See ledger.tables."""
-        return next((copy(row) for row in self._batches.values() if row.id == batch), None)
+        return next((copy_of(row) for row in self._batches.values() if row.id == batch), None)
 
     def extents(self) -> dict[int, int]:
         """See ledger.tables."""
@@ -118,7 +118,7 @@ class MemoryTables:
     def add_batch(self, row: BatchRow) -> int:
         """See ledger.tables."""
         number = len(self._batches) + 1
-        self._put(self._batches, number, copy(row))
+        self._put(self._batches, number, copy_of(row))
         for table in (self._items, self._opens, self._tallies):
             self._put(table, number, {})
         return number
@@ -134,7 +134,7 @@ class MemoryTables:
 
     def save_batch(self, row: BatchRow) -> None:
         """See ledger.tables."""
-        self._put(self._batches, row.number, copy(row))
+        self._put(self._batches, row.number, copy_of(row))
 
     def tallies(self, number: int) -> Tallies:
         """See ledger.tables."""
@@ -148,7 +148,7 @@ class MemoryTables:
     def rows(self, number: int, ns: Sequence[int]) -> list[ItemRow]:
         """See ledger.tables."""
         table = self._items[number]
-        return [copy(table[n]) for n in ns if n in table]
+        return [copy_of(table[n]) for n in ns if n in table]
 
     def number_of(self, number: int, item: str) -> int | None:
         """See ledger.tables."""
@@ -160,7 +160,7 @@ class MemoryTables:
         found: list[ItemRow] = []
         for n in range(after_n + 1, len(table) + 1):
             if table[n].state is ItemState.PLANNED:
-                found.append(copy(table[n]))
+                found.append(copy_of(table[n]))
                 if len(found) == limit:
                     break
         return found
@@ -170,7 +170,7 @@ class MemoryTables:
     def opens(self, number: int, ns: Sequence[int]) -> list[OpenRow]:
         """See ledger.tables."""
         table = self._opens[number]
-        return [copy(table[n]) for n in ns if n in table]
+        return [copy_of(table[n]) for n in ns if n in table]
 
     def open_intents(self, number: int, ns: Sequence[int]) -> list[OpenIntent]:
         """See ledger.tables."""
@@ -189,18 +189,22 @@ class MemoryTables:
     def save(self, number: int, saved: Saved) -> None:
         """See ledger.tables."""
         for item in saved.begun + saved.items:
-            self._put(self._items[number], item.n, copy(item))
+            self._put(self._items[number], item.n, copy_of(item))
         for n in saved.closed:
             self._drop(self._opens[number], n)
             self._drop(self._requests, (number, n))
         for held in saved.opened + saved.changed:
             if held.request is not None:
                 self._put(self._requests, (number, held.n), held.request)
-            stored = copy(held)
+            stored = copy_of(held)
             stored.request = None
             self._put(self._opens[number], held.n, stored)
         for output in saved.outputs:
             self._put(self._outputs, (number, output.n), output)
+        self.add_findings(number, saved)
+
+    def add_findings(self, number: int, saved: Saved) -> None:
+        """Stores findings, numbered on."""
         for found in saved.findings:
             finding = Finding(
                 found.kind, found.item, load(found.data), id=len(self._findings) + 1, opened_us=found.opened_us
@@ -209,7 +213,7 @@ class MemoryTables:
 
     def erase(self, number: int, n: int, *, fields: str, seq: int) -> None:
         """See ledger.tables."""
-        row = copy(self._items[number][n])
+        row = copy_of(self._items[number][n])
         row.fields = fields
         self._put(self._items[number], n, row)
         for key in [key for key, p in self._payloads.items() if (p.batch, p.n) == (number, n)]:
@@ -222,7 +226,7 @@ class MemoryTables:
     def add_worker(self, row: WorkerRow) -> int:
         """See ledger.tables."""
         fence = len(self._workers) + 1
-        stored = copy(row)
+        stored = copy_of(row)
         stored.fence = fence
         self._put(self._workers, fence, stored)
         return fence
@@ -230,15 +234,15 @@ class MemoryTables:
     def worker(self, fence: int) -> WorkerRow | None:
         """See ledger.tables."""
         row = self._workers.get(fence)
-        return None if row is None else copy(row)
+        return None if row is None else copy_of(row)
 
     def workers(self, number: int) -> list[WorkerRow]:
         """See ledger.tables."""
-        return [copy(row) for row in self._workers.values() if row.batch == number and row.left_us is None]
+        return [copy_of(row) for row in self._workers.values() if row.batch == number and row.left_us is None]
 
     def save_worker(self, row: WorkerRow) -> None:
         """See ledger.tables."""
-        self._put(self._workers, row.fence, copy(row))
+        self._put(self._workers, row.fence, copy_of(row))
 
     def claimed(self, references: Sequence[str]) -> frozenset[str]:
         """See ledger.tables."""
@@ -267,7 +271,7 @@ class MemoryTables:
 
     def batches(self, batch: str | None) -> list[BatchRow]:
         """See ledger.tables."""
-        return [copy(row) for row in reversed(self._batches.values()) if batch is None or row.id == batch]
+        return [copy_of(row) for row in reversed(self._batches.values()) if batch is None or row.id == batch]
 
     def standing(self, batch: str) -> Standing | None:
         """See ledger.tables."""

@@ -7,13 +7,12 @@ what was replaced as the rows are, so a transaction that fails leaves none of it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
 
 from payonce.core.model import Item
 from payonce.core.states import ItemState
 from payonce.ledger.memory import MemoryTables, duplicate_item
 from payonce.ledger.newcomers import Block
-from payonce.ledger.rows import BatchRow, ItemRow, Saved, as_item
+from payonce.ledger.rows import BatchRow, ItemRow, Saved, as_item, copy_of
 
 
 class IndexedTables(MemoryTables):
@@ -38,7 +37,7 @@ class IndexedTables(MemoryTables):
     def batch(self, batch: str) -> BatchRow | None:
         """See ledger.tables."""
         number = self._numbers.get(batch)
-        return None if number is None else copy(self._batches[number])
+        return None if number is None else copy_of(self._batches[number])
 
     def add_batch(self, row: BatchRow) -> int:
         """See ledger.tables."""
@@ -71,7 +70,7 @@ class IndexedTables(MemoryTables):
         known = self._from.get(number, 1)
         for n in range(max(after_n + 1, known), len(table) + 1):
             if table[n].state is ItemState.PLANNED:
-                found.append(copy(table[n]))
+                found.append(copy_of(table[n]))
                 if len(found) == limit:
                     break
         if after_n < known:

