@@ -5,8 +5,9 @@ All times are microseconds since the epoch (``_us``), all durations microseconds
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 from payonce.core.keys import KeyFormat
@@ -135,10 +136,44 @@ PlainItem = tuple[str, str, int | None, str | None, str]
 
 
 @dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
+class PlainColumns:
+    """Some items about to be sealed, column by column: nothing is done for each of them until someone asks.
+
+    ``targets`` may be the very same list as ``ids``.
+    """
+
+    ids: Sequence[str]
+    targets: Sequence[str]
+    minors: Sequence[int | None]
+    currencies: Sequence[str | None]
+    fields: Sequence[str]
+
+    @classmethod
+    def of(cls, items: Sequence[PlainItem]) -> PlainColumns:
+        """The columns of some rows, at least one."""
+        return cls(*zip(*items, strict=True))
+
+    def __len__(self) -> int:
+        """How many items."""
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[PlainItem]:
+        """The items one by one."""
+        return zip(self.ids, self.targets, self.minors, self.currencies, self.fields, strict=True)
+
+    def keep(self, selected: Sequence[bool]) -> PlainColumns:
+        """The selected items only."""
+        ids = list(compress(self.ids, selected))
+        targets = ids if self.targets is self.ids else list(compress(self.targets, selected))
+        rest = (list(compress(column, selected)) for column in (self.minors, self.currencies, self.fields))
+        return PlainColumns(ids, targets, *rest)
+
+
 class PlainItems:
     """Validated items about to be sealed, in order, in blocks of some thousand: the quick way for millions of them."""
 
-    blocks: Iterable[Sequence[PlainItem]]
+    blocks: Iterable[PlainColumns]
 
 
 @dataclass(frozen=True, slots=True)

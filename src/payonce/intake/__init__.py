@@ -5,7 +5,6 @@ from payonce.intake.inputs import read, source_digest, source_name
 from payonce.intake.report import Counts, Ignored, Log, Note
 from payonce.intake.result import Intake
 from payonce.intake.settings import Expect, FileFormat, InputSettings, ItemColumns, OnDuplicate, Query
-from payonce.intake.spool import PlainRow
 from payonce.intake.tables import SettingFault, read_format, read_item, read_source
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "Log",
     "Note",
     "OnDuplicate",
-    "PlainRow",
     "Query",
     "SettingFault",
     "compare",

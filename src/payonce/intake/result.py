@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from payonce.core.errors import InputError, Problem
-from payonce.core.model import NewItem
+from payonce.core.model import NewItem, PlainColumns
+from payonce.intake.canonical import Record
 from payonce.intake.duplicates import Shared
 from payonce.intake.report import Counts, Ignored, Log, Note, Report
-from payonce.intake.spool import PlainRow, Record, Spool
+from payonce.intake.spool import Spool
 from payonce.intake.totals import CurrencyTotal
 
 SHOWN = 20
@@ -64,7 +65,7 @@ class Intake:
         """The same items as plain records, some thousand at a time with their lines."""
         return self._spool.records()
 
-    def rows(self) -> Iterator[list[PlainRow]]:
+    def rows(self) -> Iterator[PlainColumns]:
         """The same items as a store's rows take them, some thousand at a time: the quick way into a store."""
         return self._spool.rows()
 

@@ -5,12 +5,12 @@ A batch of millions is sealed in one pass, so nothing here is done item by item 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
 from payonce.core.errors import UsageError
-from payonce.core.model import NewItem, PlainItem, PlainItems
+from payonce.core.model import NewItem, PlainColumns, PlainItem, PlainItems
 from payonce.core.money import MAX_MINOR
 from payonce.core.states import ItemState
 from payonce.ledger.rows import BatchRow, ItemRow, Tallies, dump
@@ -22,7 +22,7 @@ class Block(NamedTuple):
     """Some new items of a batch, numbered on from ``first_n``, all planned now."""
 
     first_n: int
-    items: Sequence[PlainItem]
+    items: PlainColumns
     now_us: int
 
     def rows(self) -> Iterator[ItemRow]:
@@ -46,10 +46,10 @@ def counted(items: Iterable[NewItem] | PlainItems, *, row: BatchRow, totals: Tal
         yield Block(first_n, block, now_us)
 
 
-def _plain_blocks(items: Iterable[NewItem]) -> Iterator[list[PlainItem]]:
+def _plain_blocks(items: Iterable[NewItem]) -> Iterator[PlainColumns]:
     rest = iter(items)
     while block := [_plain(item) for item in islice(rest, _AT_ONCE)]:
-        yield block
+        yield PlainColumns.of(block)
 
 
 def _plain(item: NewItem) -> PlainItem:
@@ -60,7 +60,9 @@ def _plain(item: NewItem) -> PlainItem:
     return item.id, target, money.minor, money.currency, dump(item.fields)
 
 
-def _refuse_targets(block: Sequence[PlainItem]) -> None:
+def _refuse_targets(block: PlainColumns) -> None:
+    if block.targets is block.ids:
+        return
     for item, target, *_ in block:
         if item != target:
             raise UsageError(
@@ -70,16 +72,18 @@ def _refuse_targets(block: Sequence[PlainItem]) -> None:
             )
 
 
-def _add_up(block: Sequence[PlainItem], totals: Tallies) -> None:
-    currencies = [currency for _, _, _, currency, _ in block]
+def _add_up(block: PlainColumns, totals: Tallies) -> None:
+    currencies = block.currencies
     for currency in set(currencies):
         count = currencies.count(currency)
         tally = totals.setdefault((ItemState.PLANNED, currency or ""), [0, 0])
         tally[0] += count
         if count == len(block):
-            tally[1] += sum([minor or 0 for _, _, minor, _, _ in block])
+            tally[1] += sum(filter(None, block.minors))
         else:
-            tally[1] += sum([minor or 0 for _, _, minor, code, _ in block if code == currency])
+            tally[1] += sum(
+                [minor or 0 for minor, code in zip(block.minors, currencies, strict=True) if code == currency]
+            )
         if tally[1] > MAX_MINOR:
             raise UsageError(
                 f"the batch's {currency} total is too large", code="total_too_large", hint="split the batch"

@@ -36,7 +36,7 @@ _WRITER: Final = (
     ("wal_autocheckpoint", "8000", 8000),  # 32 MB: few checkpoints, and a recovery of well under a second
     ("journal_size_limit", "134217728", 134217728),
     ("cache_size", "-65536", -65536),
-    ("temp_store", "MEMORY", 2),
+    ("temp_store", "FILE", 1),  # sorting the ids of ten million items takes a file, not the memory
 )
 _READER: Final = (("query_only", "ON", 1), ("trusted_schema", "OFF", 0), ("cache_size", "-16384", -16384))
 

@@ -178,7 +178,11 @@ class SqliteReads(SqliteOverlaps):
         opens = {row[0]: to_open(row) for row in self._all("all_opens", place(batch.number))}
         tallies: Tallies = to_tallies(self._all("tallies", batch.number))
         items = self._db.execute(self._sql["items"], (place(batch.number), place(batch.number), -1))
-        return check_batch(batch, (to_item(row) for row in items), opens, tallies)
+        faulty = check_batch(batch, (to_item(row) for row in items), opens, tallies)
+        found = self._all("found_ids", batch.number)[0][0]
+        if found != batch.items:
+            faulty.append(f"batch {batch.id}: {found} of {batch.items} items are found by their ids")
+        return faulty
 
     def _bodies(self) -> Iterator[tuple[int, bytes]]:
         for seq, _, body in self._db.execute(self._sql["events"], (0, -1)):

@@ -123,7 +123,7 @@ def reason_of(allow: bool, reason: str | None) -> str | None:
 
 def of_intake(intake: Intake) -> Newcomers:
     """All items of an input."""
-    return Newcomers(lambda: ([target for _, target, *_ in rows] for rows in intake.rows()), intake.items)
+    return Newcomers(lambda: (rows.targets for rows in intake.rows()), intake.items)
 
 
 def of_items(items: Callable[[], Iterator[NewItem]]) -> Newcomers:

@@ -92,7 +92,7 @@ ORDER BY place LIMIT ?3;
 SELECT place - ?1, id, coalesce(target, id), minor, currency, coalesce(fields, '{}'), state, settlement, generation,
   step, attempts, spent, not_before_us, reference, billed_minor, billed_currency, code, message, coalesce(carry, '{}'),
   first_sent_us, updated_us
-FROM items WHERE id = ?2 AND batch = ?1 >> 32;
+FROM items WHERE id = ?2 AND place = (SELECT ?1 + n FROM item_ids WHERE batch = ?1 >> 32 AND id = ?2);
 
 -- open_intents --
 -- Some open intents with their items: ?1 is the batch's place, ?2 a JSON list of numbers.
@@ -138,6 +138,10 @@ SELECT id, item, kind, data, state, opened_us FROM findings WHERE batch = ? ORDE
 
 -- nodes --
 -- The kept hashes of subtrees.
+-- found_ids --
+-- How many of a batch's items are found by their ids, each once: ?1 is the batch's number.
+SELECT count(*) FROM item_ids AS x JOIN items AS i ON i.place = x.batch << 32 | x.n AND i.id = x.id WHERE x.batch = ?1;
+
 SELECT level, idx, hash FROM nodes;
 
 -- all_opens --

@@ -46,7 +46,8 @@ FROM batches ORDER BY number;
 
 -- number_of --
 -- An item's number by its id.
-SELECT place & 4294967295 FROM items WHERE id = ? AND batch = ?;
+SELECT n FROM item_ids AS x JOIN items AS i ON i.place = x.batch << 32 | x.n
+WHERE x.id = ?1 AND x.batch = ?2 AND i.id = ?1;
 
 -- tallies --
 -- A batch's tallies.

@@ -47,8 +47,23 @@ INSERT INTO tallies (batch, state, currency, items, minor) VALUES (?, ?, ?, ?, ?
 ON CONFLICT DO UPDATE SET items = excluded.items, minor = excluded.minor;
 
 -- add_items --
--- A new item, planned. For several, its group of values is repeated: they share ?1, the time.
-INSERT INTO items (updated_us, place, id, target, minor, currency, fields, state) VALUES (?1, ?, ?, ?, ?, ?, ?, 0);
+-- A new item, planned. For several, its group of values is repeated: they share ?1, the time. Columns that none of them
+-- has are left out.
+INSERT INTO items (updated_us, state, place, id, target, minor, currency, fields) VALUES (?1, 0, ?, ?, ?, ?, ?, ?);
+
+-- add_ids --
+-- The ids of new items, which are the places from ?1 to ?2: in their order, so that it is written page after page.
+INSERT INTO item_ids (batch, id, n)
+SELECT place >> 32, id, place & 4294967295 FROM items WHERE place BETWEEN ?1 AND ?2 ORDER BY id;
+
+-- repeated_id --
+-- An id that the items from ?1 to ?2 have twice, or one that an earlier item of their batch has.
+SELECT id FROM (
+  SELECT id FROM items WHERE place BETWEEN ?1 AND ?2 GROUP BY id HAVING count(*) > 1
+  UNION ALL
+  SELECT i.id FROM items AS i JOIN item_ids AS x ON x.batch = i.place >> 32 AND x.id = i.id
+  WHERE i.place BETWEEN ?1 AND ?2
+) LIMIT 1;
 
 -- rows --
 -- Some items of a batch by number: ?1 is the batch's place, ?2 a JSON list of numbers.
@@ -67,8 +82,9 @@ WHERE state = 0 AND place > ?2 AND place < ?1 + 4294967296
 ORDER BY place LIMIT ?3;
 
 -- number_of --
--- An item's number by its id.
-SELECT place & 4294967295 FROM items WHERE id = ? AND batch = ?;
+-- An item's number by its id, which is the item's own as well.
+SELECT n FROM item_ids AS x JOIN items AS i ON i.place = x.batch << 32 | x.n
+WHERE x.id = ?1 AND x.batch = ?2 AND i.id = ?1;
 
 -- begin_items --
 -- Items become pending by a worker's intents: ?1 is the batch's place, ?2 a JSON list of numbers, ?3 the time.
