@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 # Every target is a command, not a file.
-.PHONY: help setup demo test check lint types imports unit torture contract bench bench-plan bench-reconcile bench-trail clean
+.PHONY: help setup demo test check lint types imports unit torture contract bench bench-check bench-plan bench-reconcile bench-trail clean
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,9 +43,18 @@ unit: $(STAMP)   ## the tests alone
 torture: $(STAMP) ## the tests that kill processes and fill disks, at full size (about ten minutes)
 	PAYONCE_TORTURE=1 timeout 1800 $(BIN)/python -m pytest -q tests/crash
 
-bench: $(STAMP)  ## items a second against a bare loop that records nothing, at 20 ms and at 0 ms
-	$(BIN)/python benchmarks/throughput.py --latency 20ms
-	$(BIN)/python benchmarks/throughput.py --latency 0ms
+BENCH  := build/bench
+
+bench: $(STAMP)  ## items a second against a bare loop that records nothing, the ledger alone, one guarded call; JSON in build/bench
+	@mkdir -p $(BENCH)
+	$(BIN)/python benchmarks/throughput.py --latency 20ms --out $(BENCH)/throughput-20ms.json
+	$(BIN)/python benchmarks/throughput.py --latency 0ms --out $(BENCH)/throughput-0ms.json
+	$(BIN)/python benchmarks/throughput.py --latency 20ms --proof --out $(BENCH)/throughput-20ms-proof.json
+	$(BIN)/python benchmarks/ledger.py --out $(BENCH)/ledger.json
+	$(BIN)/python benchmarks/once.py --out $(BENCH)/once.json
+
+bench-check: $(STAMP) ## the kept speed ratios again; fails where one fell below 0.85 of it (before a release)
+	$(BIN)/python benchmarks/check.py
 
 contract: $(STAMP) ## each adapter's requests against the providers' OpenAPI files: make contract SPECS=folder
 	PAYONCE_SPECS="$(abspath $(SPECS))" $(BIN)/python -m pytest -q -rs tests/thirdparty/test_contracts.py
