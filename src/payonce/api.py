@@ -23,6 +23,8 @@ from payonce.service.durations import rate_per_ks
 from payonce.service.pythonic import ItemLike, check_items, same_items, seal_beside_others
 from payonce.service.running import RunPlan, limits_data, run_sealed, run_sealed_async
 from payonce.service.single import Once
+from payonce.service.trailing_run import Checkpoints
+from payonce.service.trailing_settings import of_mapping as trail_settings
 
 DEFAULT_LEDGER = "sqlite:payonce.db"
 _MONEY_OPERATIONS = frozenset({"refund", "payout", "invoice"})
@@ -43,7 +45,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a run ended. ``exit_code`` and ``state`` as on the command line; ``reason`` says why it stopped early."""
+    """How a run ended. ``exit_code`` and ``state`` as on the command line; ``reason`` says why it stopped early.
+
+    ``checkpoint`` is the signed text of the trail's last checkpoint, where the run made one, and ``warnings`` say which
+    checkpoints could not be made or published."""
 
     batch: str
     state: BatchState
@@ -53,6 +58,8 @@ class Result:
     reason: str | None
     ledger: str = field(repr=False)
     status: Status | None = field(default=None, repr=False)
+    checkpoint: str | None = field(default=None, repr=False)
+    warnings: tuple[str, ...] = ()
 
     def items(self, *states: str) -> Iterator[Item]:
         """The items in input order, read from the ledger; all of them, or those in the states named."""
@@ -77,8 +84,8 @@ def run(batch: str, items: Iterable[ItemLike], operation: Callable[..., Any], **
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return _result(prepared, run_sealed(prepared))
-    return _in_thread(functools.partial(run_sealed, prepared), prepared)
+        return _result(prepared, run_sealed(prepared.plan))
+    return _in_thread(functools.partial(run_sealed, prepared.plan), prepared)
 
 
 async def run_async(batch: str, items: Iterable[ItemLike], operation: Callable[..., Any], **settings: Any) -> Result:
@@ -90,14 +97,23 @@ async def run_async(batch: str, items: Iterable[ItemLike], operation: Callable[.
     ``rate`` ("80/s"), ``attempts``, ``budget``, ``max_amount``, ``reserve`` (Money, or {currency: "12.00"}),
     ``stop_after_refusals``, ``stop_after_consecutive``, ``namespace``, ``progress`` (called with a Status),
     ``allow_overlap`` (the reason why items may act on targets that another batch of the ledger has acted on; without it
-    such items are an OverlapError, and nothing is sealed).
+    such items are an OverlapError, and nothing is sealed), ``trail`` (a mapping with the settings of ``[trail]`` in a
+    batch file: without it, checkpoints are made where the ledger has a key of its own).
 
     Each item is executed at most once as far as the promises are kept; a crash at any instant leaves each item in one
     state of the ledger. Raises InputError, SealedError, ConfigError (nothing was sent) and LedgerError (nothing more
     was sent); how the run ended otherwise is in the result.
     """
     prepared = await asyncio.to_thread(functools.partial(_prepare, batch, items, operation, **settings))
-    return _result(prepared, await run_sealed_async(prepared))
+    return _result(prepared, await run_sealed_async(prepared.plan))
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What is to be run, and the checkpoints that are made beside it."""
+
+    plan: RunPlan
+    checkpoints: Checkpoints | None
 
 
 def _prepare(
@@ -110,11 +126,14 @@ def _prepare(
     namespace: str = "payonce",
     progress: Callable[[Status], None] | None = None,
     allow_overlap: str | None = None,
+    trail: Mapping[str, Any] | None = None,
     **limits: Any,
-) -> RunPlan:
+) -> _Prepared:
     """Checks and seals; returns what is to be run."""
     url = ledger or os.environ.get("PAYONCE_LEDGER") or DEFAULT_LEDGER
     chosen = _limits(**limits)
+    kept = trail_settings(trail or {}, operation=kind)
+    checkpoints = Checkpoints.of(url, kept)
     checked = check_items(items, needs_money=kind in _MONEY_OPERATIONS, max_amount=chosen.max_amount)
     seal = Seal()
     for item in checked.items:
@@ -147,7 +166,10 @@ def _prepare(
         same_items(store.batches(batch)[0].seal, seal.hexdigest(), batch=batch)
     finally:
         store.close()
-    return RunPlan(url, batch, chosen, make, progress=progress)
+    beside = None if checkpoints is None else checkpoints.beside
+    return _Prepared(
+        RunPlan(url, batch, chosen, make, progress=progress, payloads=kept.payloads, beside=beside), checkpoints
+    )
 
 
 def _identity(operation: Callable[..., Any]) -> tuple[str | None, str | None]:
@@ -186,23 +208,26 @@ def _amounts(given: Money | Mapping[str, str] | None) -> dict[str, int]:
     return {m.currency: m.minor for m in (Money(amount, currency) for currency, amount in given.items())}
 
 
-def _result(prepared: RunPlan, outcome: RunOutcome) -> Result:
+def _result(prepared: _Prepared, outcome: RunOutcome) -> Result:
     status = outcome.status
     by_state = {s.value: 0 if status is None else status.count(s) for s in ItemState}
+    made = prepared.checkpoints
     counts = Counts(total=sum(by_state.values()), **by_state)
     return Result(
-        prepared.batch,
+        prepared.plan.batch,
         outcome.state,
         outcome.exit_code,
         counts,
         code=outcome.code,
         reason=outcome.reason,
-        ledger=prepared.ledger,
+        ledger=prepared.plan.ledger,
         status=status,
+        checkpoint=str(made.last) if made is not None and made.last is not None else None,
+        warnings=tuple(made.warnings) if made is not None else (),
     )
 
 
-def _in_thread(call: Callable[[], RunOutcome], prepared: RunPlan) -> Result:
+def _in_thread(call: Callable[[], RunOutcome], prepared: _Prepared) -> Result:
     """Runs in a thread of its own, since this one's event loop is running already."""
     ended: list[RunOutcome | BaseException] = []
 

@@ -53,6 +53,9 @@ def test_the_demo_really_kills_and_finds_nothing_twice(desk: Desk) -> None:
     assert said.json["killed_at"] >= 50
     assert said.json["duplicates"] == 0
     assert (desk.folder / "payonce-demo" / "payonce.db").exists()
+    key = str(desk.folder / "payonce-demo" / "payonce.db.key.pub")
+    checked = desk("trail", "verify-proof", said.json["proof"]["file"], "--key", key, "--json").json
+    assert (checked["ok"], checked["item"], checked["state"]) == (True, said.json["proof"]["item"], "committed")
 
 
 def test_doctor_finds_what_is_wrong(desk: Desk) -> None:

@@ -43,9 +43,16 @@ def demo(common: Common, items: int, kill_at: int | None) -> int:
         screen.error(f"not as promised: see the logs in {found.folder}")
         return 1
     screen.line("every item was paid for exactly once", style={"fg": "green"})
+    screen.line(f"proof.json proves it of {found.proved} to anybody who has the public key payonce.db.key.pub")
     screen.line("look around:")
     screen.line(f"  cd {shlex.quote(str(found.folder))}")
-    for command_ in ("status batch.toml", "items batch.toml --limit 5", "show batch.toml RR-0001", "trail verify"):
+    for command_ in (
+        "status batch.toml",
+        "items batch.toml --limit 5",
+        "show batch.toml RR-0001",
+        "trail verify",
+        "trail verify-proof proof.json --key payonce.db.key.pub",
+    ):
         screen.line(f"  {_program()} {command_}")
     return 0
 

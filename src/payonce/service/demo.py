@@ -22,7 +22,7 @@ from payonce.core.errors import UsageError
 from payonce.core.model import Item
 from payonce.core.money import format_minor
 from payonce.core.states import ItemState
-from payonce.service import initialising, inspecting
+from payonce.service import initialising, inspecting, trailing, trailing_keys
 from payonce.service.demo_provider import SimulatedProvider
 from payonce.service.opening import opened
 
@@ -38,7 +38,8 @@ class Found:
 
     ``executed_minor`` is the money of all executions in USD cents, ``planned_minor`` that of the batch. ``open_found`` and
     ``open_again`` are the items whose intent was open at the kill: those that had been executed, which the second run found
-    and did not send again, and those that had not been, which it sent.
+    and did not send again, and those that had not been, which it sent. ``proved`` is the item whose proof was written to
+    ``proof.json`` and checked with the public key alone.
     """
 
     items: int
@@ -53,6 +54,7 @@ class Found:
     planned_minor: int
     open_found: int
     open_again: int
+    proved: str
 
     @property
     def sound(self) -> bool:
@@ -73,6 +75,7 @@ class Found:
                 "executed": format_minor(self.executed_minor, "USD"),
             },
             "open": {"found": self.open_found, "sent_again": self.open_again},
+            "proof": {"item": self.proved, "file": str(self.folder / "proof.json")},
             "ok": self.sound,
         }
 
@@ -106,6 +109,9 @@ def run(*, items: int, kill_at: int | None, parent: Path, say: Say) -> Found:
                 f"of the open intents {found.open_found} were found by look-up and not sent again; "
                 f"{found.open_again} had never arrived and were sent again"
             )
+        say(
+            f"$ payonce trail prove {BATCH} {found.proved} --out proof.json; payonce trail verify-proof proof.json: it holds"
+        )
         return found
 
 
@@ -222,7 +228,18 @@ def _compare(
         planned_minor=sum(item.money.minor for item in items if item.money is not None),
         open_found=len(left.executed),
         open_again=len(left.opened - left.executed),
+        proved=_prove(folder, min(left.executed, default=items[0].id)),
     )
+
+
+def _prove(folder: Path, item: str) -> str:
+    """Makes a key, writes the proof of an item and checks it as somebody else would. Raises UsageError if it does not hold."""
+    url = f"sqlite:{folder / 'payonce.db'}"
+    made = trailing_keys.make(url, out=None, rotate=False, reason="the demonstration")
+    proof = trailing.prove(url, batch=BATCH, item=item, key=None, kept=None)
+    (folder / "proof.json").write_bytes(orjson.dumps(proof, option=orjson.OPT_INDENT_2))
+    trailing.check_proof(folder / "proof.json", made["public_file"])
+    return item
 
 
 def _agrees(item: Item, executions: list[dict[str, Any]]) -> bool:

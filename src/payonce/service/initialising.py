@@ -43,6 +43,11 @@ grace = "30s"                          # how long calls in flight may take after
 [ledger]
 url = "sqlite:payonce.db"              # relative to this file; keep it as long as your books
 
+[trail]                                # every event is hashed; a key makes checkpoints of it that nobody can forge
+# key = "trail.key"                    # made by: payonce trail key --out trail.key
+# publish = ["/mnt/elsewhere/checkpoints.txt"]     # a file on another machine, "-", or {command = ["prog", "arg"]}
+# payloads = "digest"                  # of calls and answers keep "digest", "redacted" or "full" bodies
+
 [provider]
 kind = "http"                          # any HTTP API; payonce providers lists all kinds
 base_url = "{url}"

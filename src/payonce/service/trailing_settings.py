@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -53,14 +53,23 @@ class TrailSettings:
 def read(file: BatchFile) -> TrailSettings:
     """The settings of a batch file. Raises BatchFileError with every wrong one."""
     faults = Faults(file=str(file.path), text=file.path.read_text("utf-8"))
-    table = read_table(file.trail, TrailTable, table="trail", faults=faults) or TrailTable()
-    places = _places(table.publish, file.base, faults)
+    return _checked(file.trail, file.operation, base=file.base, faults=faults)
+
+
+def of_mapping(table: Mapping[str, Any], *, operation: str) -> TrailSettings:
+    """The same settings as a mapping, relative to the working directory. Raises BatchFileError with every wrong one."""
+    return _checked(table, operation, base=Path.cwd(), faults=Faults(file="the trail settings", text=""))
+
+
+def _checked(stated: Mapping[str, Any], operation: str, *, base: Path, faults: Faults) -> TrailSettings:
+    table = read_table(stated, TrailTable, table="trail", faults=faults) or TrailTable()
+    places = _places(table.publish, base, faults)
     faults.raise_if_any()
-    keep = table.payloads or default_for(file.operation).keep
+    policy = default_for(operation) if table.payloads is None else PayloadPolicy(table.payloads)
+    policy = replace(policy, hide=tuple(table.hide), show=tuple(table.show))
     key = table.key
     if key is not None and not _VARIABLE.fullmatch(key):
-        key = str(file.base / key)
-    policy = PayloadPolicy(keep, tuple(table.hide), tuple(table.show))
+        key = str(base / key)
     return TrailSettings(policy, key, table.checkpoint_every, places)
 
 
