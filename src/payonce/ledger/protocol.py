@@ -197,10 +197,11 @@ class Ledger(OverlapReads, Protocol):
         ...
 
     def billing(self, batch: str) -> Iterator[str]:
-        """What a batch's items were billed, as lines for a bulk comparison: some thousand lines a piece, in input order.
+        """What a batch's items were billed, as text for a bulk comparison: some thousand items a piece, in input order.
 
-        A line is ``n, id, reference, state, settlement, billed minor units, billed currency, target`` and a point, each
-        behind the other with U+001F between, empty where there is none.
+        An item is a line of ``n, id, reference, state, settlement, billed minor units, billed currency, target`` and a
+        point, with U+001F between, empty where there is none. A piece may hold its items by column instead: U+001D, then
+        the eight columns with U+001F between, in each a value a line.
         """
         ...
 

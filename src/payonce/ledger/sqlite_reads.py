@@ -37,7 +37,7 @@ from payonce.ledger.sqlite_rows import (
 from payonce.ledger.tables import Standing
 
 _PAGE = 1000
-_BILLING_PAGE = 5000
+_BILLING_PAGE = 1000
 
 
 class SqliteReads(SqliteOverlaps):
@@ -127,10 +127,16 @@ class SqliteReads(SqliteOverlaps):
 
     def billing(self, number: int) -> Iterator[str]:
         """See ledger.protocol. Read as it is consumed, of one instant."""
-        with faults(self._path):
-            rows = self._db.execute(self._sql["billing"], (place(number),))
-            while page := rows.fetchmany(_BILLING_PAGE):
-                yield "".join([line for (line,) in page])
+        first, end = place(number), place(number + 1)
+        start: int | None = first
+        with faults(self._path), _Snapshot(self._db):
+            while start is not None and start < end:
+                columns = self._db.execute(self._sql["billing"], (start, start + _BILLING_PAGE, first)).fetchone()
+                if columns[0] is not None:
+                    yield "\x1d" + "\x1f".join(columns)
+                    start += _BILLING_PAGE
+                else:
+                    start = self._db.execute(self._sql["billing_next"], (start, end)).fetchone()[0]
 
     def outputs(self, number: int, *, after_n: int, limit: int) -> list[Output]:
         """See ledger.tables."""

@@ -1,53 +1,92 @@
 # ruff: noqa: S608 (column names are our own, and quoted words never reach a query)
-"""The statement's side of a large comparison: one pass that keeps nothing and looks, and one that keeps numbers only.
+"""The statement's side of a large comparison: one pass over the file that keeps numbers only.
 
-What words mean is decided by the code that reads small files, once for each word; a file in which anything is written in
-another than the one plain way is not read here.
+The file's first rows show which words there are and how amounts and times are written; the pass then reads all rows that
+way and marks those that are written in another, of which there may be none. What words mean is decided by the code that
+reads small files, once for each word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from payonce.core.errors import MoneyError
-from payonce.core.money import currency_code, exponent
+from payonce.core.money import currency_code
 from payonce.intake.ids import fault_of
 from payonce.reconcile.bulk_file import Shape
-from payonce.reconcile.layout import Role, Standing
+from payonce.reconcile.bulk_query import NO_SUM, ODD, POINT, PROOF, SOUND, SUSPECT, UNKNOWN, WORDS, Learnt, places
+from payonce.reconcile.bulk_sql import Times, Unusual, quoted
+from payonce.reconcile.layout import Role
 from payonce.reconcile.rows import role_of_words, standing_of_words
-from payonce.reconcile.times import TimeFault, read_times
 
 if TYPE_CHECKING:
     import duckdb
 
-_SOUND: Final = r"[A-Za-z]{1,12}[_-][A-Za-z0-9_-]*[A-Za-z0-9]"
+# References that cannot have been mangled, whatever they are.
+# So many rows are looked at before the pass, so many different words a column may have, so many own references a row.
+_SAMPLE: Final = 20_000
+_MOST_WORDS: Final = 250
+_MOST_OWN: Final = 4
 
 
-class Unusual(Exception):
-    """The file is not one for this way; the usual one reads it, or says what is wrong with it."""
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the whole file says: first and last time, the sign of executions, net sums, accounts, and its ignored rows."""
+
+    moments: tuple[int, int] | None
+    time_form: str | None
+    direction: int
+    net: dict[str, int]
+    accounts: frozenset[str]
+    ignored: tuple[tuple[str, int], ...]
 
 
 class StatementSide:
-    """The statement of one comparison in one database."""
+    """The statement of one comparison in one database: the view ``s``.
 
-    def __init__(self, base: duckdb.DuckDBPyConnection, shape: Shape, operation: str) -> None:
+    A row of ``s`` has ``m``, a hash of its reference (NULL without one), and ``x``, a hash of reference, amount and
+    currency if it is a plain execution in the period, else NULL; ``h...`` are hashes of what names it, without case.
+    """
+
+    def __init__(
+        self, base: duckdb.DuckDBPyConnection, shape: Shape, operation: str, *, period: tuple[int | None, int | None]
+    ) -> None:
         self._base = base
         self._shape = shape
         self._layout = shape.layout
         self._operation = operation
-        self._codes: dict[str, tuple[str, int]] = {}
-        self.currencies: list[str] = []
-        self.ignored: tuple[tuple[str, int], ...] = ()
-        self._roles: dict[str, Role] = {}
-        self._standings: dict[str, Standing] = {}
+        self._period = period
+        self._own = 0
+        self.learnt: Learnt
 
-    def read(self, path: Path) -> tuple[tuple[int, int] | None, int, dict[str, int]]:
-        """The statement's side: its first and last time, the sign of executions, and its net sums."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of ``s`` that hold hashes of names."""
+        return ("hkey", *(f"hown{number}" for number in range(self._own)), "htarget", "href")
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why rows of each type are of no use; empty for those that are."""
+        named = zip(self.learnt.words["type"], self.learnt.roles, strict=True)
+        column, operation = self._shape.type_column, self._operation
+        return [f"{column} {word!r} is no {operation}" if role is Role.OTHER else "" for word, role in named]
+
+    def read(self, path: Path) -> Facts:
+        """Reads the statement. Raises Unusual."""
         self._open(path)
-        moments, direction = self._look()
-        return moments, direction, self._load(direction)
+        self._learn(f"(select * from raw limit {_SAMPLE})")
+        facts = self._load()
+        if facts is None:
+            # Words that the first rows do not have: look through the whole file for them.
+            self._learn("raw")
+            facts = self._load()
+        if facts is None:
+            raise Unusual("words that cannot be told")
+        return facts
 
     def all_rows(self, query: str, given: list[Any] | None = None) -> list[tuple[Any, ...]]:
         """Everything that a query gives."""
@@ -59,167 +98,128 @@ class StatementSide:
         place = {name: f"c{number}" for number, name in enumerate(shape.head.names)}
         columns = ", ".join(f"'{column}': 'varchar'" for column in place.values())
 
-        def filled(names: Iterable[str]) -> str:
-            there = [f"trim({place[name]})" for name in names if name in place]
+        def cell(name: str) -> str:
+            return f"trim({place[name]})" if shape.blanks else place[name]
+
+        def filled(names: Iterable[str | None]) -> str:
+            there = [cell(name) for name in names if name in place]
             if len(there) < 2:
                 return there[0] if there else "''"
-            return "coalesce(" + ", ".join([f"nullif({cell}, '')" for cell in there]) + ", '')"
+            return "coalesce(" + ", ".join([f"nullif({text}, '')" for text in there]) + ", '')"
 
-        own = [*layout.own, *(name for name in place if layout.own_prefix and name.startswith(layout.own_prefix))]
-        if len(own) > 1:
-            raise Unusual("several own references")
-        named = {"ref": layout.reference, "key": layout.key, "own": own, "target": layout.target,
-                 "amount": [layout.amount.column], "currency": [layout.currency or ""], "type": [shape.type_column or ""],
-                 "status": [layout.status or ""], "time": layout.time, "fee": [layout.fee or ""], "net": [layout.net or ""]}  # fmt: skip
-        chosen = ", ".join(f"{filled(names)} as {name}" for name, names in named.items())
-        name = str(path).replace("'", "''")
+        own = [name for name in layout.own if name in place]
+        own += [name for name in place if layout.own_prefix and name.startswith(layout.own_prefix)]
+        if len(own) > _MOST_OWN:
+            raise Unusual("many own references")
+        self._own = len(own)
+        time = filled(layout.time)
+        if layout.time == ("Date", "Time"):
+            time = f"trim({cell('Date')} || ' ' || {cell('Time')})"
+        named = {"ref": filled(layout.reference), "key": filled(layout.key), "target": filled(layout.target),
+                 **{f"own{number}": cell(name) for number, name in enumerate(own)}, "parent": filled([layout.parent]),
+                 "amount": filled([layout.amount.column]), "credit": filled([layout.amount.credit]),
+                 "currency": filled([layout.currency]), "type": filled([shape.type_column]), "fee": filled([layout.fee]),
+                 "status": filled([layout.status]), "net": filled([layout.net]), "zone": filled([layout.zone_column]),
+                 "account": filled([layout.account]), "time": time}  # fmt: skip
+        chosen = ", ".join(f"{text} as {name}" for name, text in named.items())
         self._base.execute(
-            f"create view raw as select {chosen} from read_csv('{name}', header=false, skip={shape.skip}, auto_detect=false, "
-            f"delim='{shape.head.delimiter}', quote='\"', escape='\"', strict_mode=true, null_padding=false, nullstr='\x01', "
-            f"columns={{{columns}}})"
+            f"create view raw as select {chosen} from read_csv({quoted(str(path))}, header=false, skip={shape.skip}, "
+            f"auto_detect=false, delim='{shape.head.delimiter}', quote='\"', escape='\"', strict_mode=true, "
+            f"null_padding=false, nullstr='\x01', columns={{{columns}}})"
         )
 
-    def _look(self) -> tuple[tuple[int, int] | None, int]:
-        """One pass that keeps nothing: the words there are, and whether all rows are written in one plain way.
+    def _learn(self, rows: str) -> None:
+        """The words of some rows, and how their times are written."""
+        layout, shape = self._layout, self._shape
+        words: dict[str, list[str]] = {}
+        for name in WORDS:
+            words[name] = [str(word) for (word,) in self.all_rows(f"select distinct {name} from {rows} order by 1")]
+            if len(words[name]) > _MOST_WORDS:
+                raise Unusual(f"too many words of {name}")
+        types = words["type"]
+        known = dict.fromkeys(types, Role.EXECUTION)
+        if shape.type_column is not None:
+            known = role_of_words(layout, self._operation, shape.type_column, types)
+        standings = standing_of_words(layout, words["status"])
+        try:
+            codes = [currency_code(layout.currency_value or word) for word in words["currency"]]
+        except MoneyError as error:
+            raise Unusual("an unknown currency") from error
+        self.learnt = Learnt(
+            layout, shape.head.names, words, codes, [known[word] for word in types], [standings[word] for word in words["status"]],
+            self._own, self._times_of(rows), self._direction_of(rows, known), self._period,
+        )  # fmt: skip
 
-        Returns the file's first and last time and the sign that executions have.
-        """
-        major = self._layout.amount.unit == "major"
-        form = r"-?\d+(\.\d+)?" if major else r"-?\d+"
-        time = r"\d{10}|\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?Z?"
-        found = self.all_rows(
-            "select type, status, currency, count(*), "
-            f"count(*) filter (not regexp_full_match(amount, '{form}') or not regexp_full_match(fee, '({form})?') "
-            f"or not regexp_full_match(net, '({form})?')), "
-            "max(greatest(length(split_part(amount, '.', 2)), length(split_part(fee, '.', 2)), length(split_part(net, '.', 2)))), "
-            r"count(*) filter (regexp_full_match(amount, '-?\d+\.\d+') and not regexp_full_match(amount, '-?[1-9]\d{0,2}\.\d{3}')), "
-            "count(*) filter (starts_with(amount, '-')), count(*) filter (contains(amount, '.')), "
-            "min(length(time)), max(length(time)), min(time), max(time), "
-            f"count(*) filter (not regexp_full_match(time, '({time})?')), max(length(amount)) from raw group by type, status, currency"
-        )
-        if sum(row[3] for row in found) != self._shape.rows:
-            raise Unusual("blank lines or line breaks inside fields")
-        if any(row[4] for row in found) or any(row[14] > 18 for row in found):
-            raise Unusual("amounts in another form")
-        if major and self._layout.decimal != "." and any(row[8] for row in found) and not any(row[6] for row in found):
-            raise Unusual("no amount proves the decimal point")
-        self._words(found)
-        return self._moments(found), self._direction(found)
-
-    def _words(self, found: list[tuple[Any, ...]]) -> None:
-        """What the words of types, states and currencies mean, decided once for each word by the usual code."""
-        types, statuses = ([str(word) for word in dict.fromkeys(row[place] for row in found)] for place in (0, 1))
-        if self._shape.type_column is None:
-            self._roles = dict.fromkeys(types, Role.EXECUTION)
-        else:
-            self._roles = role_of_words(self._layout, self._operation, self._shape.type_column, types)
-        self._standings = standing_of_words(self._layout, statuses)
-        others = {
-            word: sum(row[3] for row in found if row[0] == word)
-            for word, role in self._roles.items()
-            if role is Role.OTHER
-        }
-        self.ignored = tuple(
-            (f"{self._shape.type_column} {w!r} is no {self._operation}", n) for w, n in sorted(others.items())
-        )
-        for row in found:
-            text = str(row[2])
-            try:
-                code = currency_code(self._layout.currency_value or text)
-            except MoneyError as error:
-                raise Unusual("an unknown currency") from error
-            digits = 0 if self._layout.amount.unit == "minor" else exponent(code)
-            if row[5] > digits and self._layout.amount.unit == "major":
-                raise Unusual("more decimals than the currency has")
-            self._codes[text] = (code, digits)
-        self.currencies = sorted({code for code, _ in self._codes.values()})
-
-    def _direction(self, found: list[tuple[Any, ...]]) -> int:
-        outflow = self._layout.amount.outflow
-        if outflow is not None:
-            return 1 if self._operation == "invoice" else outflow
-        executions = [row for row in found if self._roles[str(row[0])] is Role.EXECUTION]
-        negative, count = sum(row[7] for row in executions), sum(row[3] for row in executions)
-        if negative not in (0, count):
-            raise Unusual("amounts of both signs")
-        return -1 if negative else 1
-
-    def _moments(self, found: list[tuple[Any, ...]]) -> tuple[int, int] | None:
-        """Texts of one length and form are in the order of the times that they are."""
+    def _times_of(self, rows: str) -> Times | None:
         if not any(name in self._shape.head.names for name in self._layout.time):
             return None
-        if any(row[13] for row in found) or len({length for row in found for length in row[9:11]}) != 1:
-            raise Unusual("times in several forms")
-        try:
-            begin, end = read_times([min(str(row[11]) for row in found), max(str(row[12]) for row in found)])
-        except TimeFault as fault:
-            raise Unusual(fault.message) from fault
-        return None if begin is None or end is None else (begin.at_us, end.end_us)
-
-    def case(self, column: str, values: dict[str, str], otherwise: str) -> str:
-        """A SQL expression that translates a column's words."""
-        if not values:
-            return otherwise
-        cases = " ".join(f"when {quoted(word)} then {value}" for word, value in values.items())
-        return f"case {column} {cases} else {otherwise} end"
-
-    def _load(self, direction: int) -> dict[str, int]:
-        """The rows in use as numbers. Returns the net sums of all rows; rows that do not add up make the file unusual."""
-        number = {text: str(self.currencies.index(code)) for text, (code, _) in self._codes.items()}
-        cur = self.case("currency", number, "null")
-        minor = {
-            name: self.case(
-                "currency", {text: _minor(name, digits) for text, (_, digits) in self._codes.items()}, "null"
-            )
-            for name in ("amount", "fee", "net")
-        }
-        role = self.case("type", {word: quoted(role.value) for word, role in self._roles.items()}, "'other'")
-        done = self.case("status", {w: str(s is Standing.DONE).lower() for w, s in self._standings.items()}, "true")
-        name = {column: f"hash(lower(nullif({column}, '')))" for column in ("key", "own", "target", "ref")}
-        hashes = ", ".join(f"case when {column} <> '' then {value} end as h{column}" for column, value in name.items())
-        odd = f"regexp_full_match(ref, '{_SOUND}') or ref = ''"
-        checks = self._layout.net is not None and self._layout.net in self._shape.head.names
-        self._base.execute(
-            f"create table every as select row_number() over () as row, case when ref <> '' then md5_number(ref) end as m, {hashes}, "
-            f"{minor['amount']} as gross, {cur} as cur, {role} as role, {done} as done, "
-            f"case when {odd} then null else ref end as odd"
-            + (f", {minor['fee']} as fee, case when net <> '' then {minor['net']} end as net" if checks else "")
-            + " from raw"
+        # Times rise in most reports: some from all over the rows tell the order of day and month.
+        found = self.all_rows(
+            f"select time, zone from {rows} where time <> '' using sample reservoir(2000 rows) repeatable (1)"
         )
-        self._check(checks=checks)
-        total = "coalesce(net, gross)" if checks else "gross"
-        net = {
-            self.currencies[int(c)]: int(t)
-            for c, t in self.all_rows(f"select cur, sum({total}) from every group by cur")
-        }
-        self._base.execute(
-            f"create view s as select row, m, hkey, hown, htarget, href, cur, gross * {direction} as minor, "
-            f"role = 'execution' and done and gross * {direction} > 0 as sound from every where role <> 'other'"
-        )
-        return net
+        zones = [str(row[1]) for row in found] if self._layout.zone_column in self._shape.head.names else None
+        return Times.proven_by([str(row[0]) for row in found], zones)
 
-    def _check(self, *, checks: bool) -> None:
-        """References that may have been mangled are looked at one by one; fees and net amounts must fit."""
-        for (ref,) in self.all_rows("select distinct odd from every where odd is not null"):
-            if fault_of(str(ref)) is not None:
-                raise Unusual("a reference that cannot be one")
-        if (
-            checks
-            and self.all_rows(
-                f"select count(*) from every where net is not null and gross + {self._layout.fee_sign} * fee <> net"
-            )[0][0]
-        ):
+    def _direction_of(self, rows: str, roles: Mapping[str, Role]) -> int:
+        """The sign of executions: the layout's, else that of the first one, which all others have to share."""
+        amount = self._layout.amount
+        if amount.unsigned:
+            return 1
+        if amount.outflow is not None:
+            return 1 if self._operation == "invoice" else amount.outflow
+        words = ", ".join(quoted(word) for word, role in roles.items() if role is Role.EXECUTION)
+        first = self.all_rows(f"select starts_with(amount, '-') from {rows} where type in ({words or 'null'}) limit 1")
+        return -1 if first and first[0][0] else 1
+
+    def _load(self) -> Facts | None:
+        """The rows in use as numbers, and what the whole file says. None where words turn up that were not learnt."""
+        self._base.execute(f"create or replace table every as {self.learnt.numbers()}")
+        others = places(self.learnt.roles, Role.OTHER)
+        used = f"where ty not in ({others})" if others else ""
+        self._base.execute(f"create or replace view s as select rowid + 1 as row, * from every {used}")
+        found = self.all_rows(
+            "select ty, st, cu, zo, ac, count(*), bit_or(flags), count(*) filter (minor < 0), min(moment), max(moment), "
+            "sum(total) from every group by ty, st, cu, zo, ac"
+        )
+        if sum(row[5] for row in found) != self._shape.rows:
+            raise Unusual("blank lines or line breaks inside fields")
+        if any(code == UNKNOWN for row in found for code in row[:5]):
+            return None
+        self._check(found)
+        return self._facts(found)
+
+    def _check(self, found: list[tuple[Any, ...]]) -> None:
+        flags = 0
+        for row in found:
+            flags |= int(row[6])
+        if flags & ODD:
+            raise Unusual("amounts or times in another form")
+        if flags & NO_SUM:
             raise Unusual("rows that do not add up")
+        if flags & POINT and not flags & PROOF:
+            raise Unusual("no amount proves the decimal point")
+        if flags & SUSPECT:
+            # References that may have been mangled are looked at one by one.
+            odd = self.all_rows(
+                f"select distinct ref from raw where ref <> '' and not regexp_full_match(ref, '{SOUND}')"
+            )
+            if any(fault_of(str(ref)) is not None for (ref,) in odd):
+                raise Unusual("a reference that cannot be one")
+        proven = self._layout.amount.outflow is None and not self._layout.amount.unsigned
+        if proven and any(row[7] for row in found if self.learnt.roles[row[0]] is Role.EXECUTION):
+            raise Unusual("amounts of both signs")
 
-
-def quoted(word: str) -> str:
-    """A word as SQL text."""
-    return "'" + word.replace("'", "''") + "'"
-
-
-def _minor(column: str, digits: int) -> str:
-    """Whole minor units of a column whose decimals were counted before."""
-    text = f"coalesce(nullif({column}, ''), '0')"
-    return (
-        f"cast(cast({text} as decimal(18, {digits})) * {10**digits} as bigint)" if digits else f"cast({text} as bigint)"
-    )
+    def _facts(self, found: list[tuple[Any, ...]]) -> Facts:
+        first, last = [row[8] for row in found if row[8] is not None], [row[9] for row in found if row[9] is not None]
+        moments = (
+            (min(first), max(last) + self.learnt.times.resolution_us) if first and last and self.learnt.times else None
+        )
+        net: Counter[str] = Counter()
+        ignored: Counter[str] = Counter()
+        for row in found:
+            net[self.learnt.currencies[row[2]]] += int(row[10])
+            if self.reasons[row[0]]:
+                ignored[self.reasons[row[0]]] += int(row[5])
+        accounts = frozenset(self.learnt.words["account"][row[4]] for row in found) - {""}
+        form = self.learnt.times.form if self.learnt.times is not None else None
+        return Facts(moments, form, self.learnt.direction, dict(net), accounts, tuple(sorted(ignored.items())))

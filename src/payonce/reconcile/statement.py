@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from payonce.intake.settings import FileFormat
 from payonce.reconcile import reports, typed
 from payonce.reconcile.bulk import Left
 from payonce.reconcile.errors import refuse
@@ -21,7 +22,7 @@ from payonce.reconcile.model import Coverage, Entry
 from payonce.reconcile.netting import Netted, net, unite
 from payonce.reconcile.row import Row, Rows
 from payonce.reconcile.rows import read_rows
-from payonce.reconcile.table import Table, choose, read_table
+from payonce.reconcile.table import Table, choose, read_table, suited
 from payonce.reconcile.times import TimeFault, read_times
 
 # The readers of typed files register themselves.
@@ -89,13 +90,18 @@ def layouts_for(mapping: StatementTable | None) -> list[Layout]:
     return [adjusted(layout, mapping) for layout in known] if mapping is not None else list(known)
 
 
+def form_for(path: Path, mapping: StatementTable | None) -> FileFormat:
+    """How a text file is written, as far as the mapping and its suffix say."""
+    return suited(form_of(mapping), path)
+
+
 def of_left(left: Left, wanted: Wanted) -> Statement:
     """The statement of what a bulk comparison left over, with the whole file's rows, period and sums."""
     rows = read_rows(left.table, left.layout, wanted.operation)
-    rows = replace(rows, count=left.rows, net=left.net, moments=left.moments, digest=left.table.digest)
+    rows = replace(rows, count=left.rows, net=left.net, moments=left.moments, accounts=left.accounts)
     statement = _statement([rows], wanted, left.layout.lag_us, clean=sum(number for number, _ in left.clean.values()))
-    unnamed = tuple((f"{count} rows", why) for why, count in left.ignored)
-    return replace(statement, used=left.used, ignored=(*statement.ignored, *unnamed))
+    ignored = [(str(line), why) for line, why in left.named] or [(f"{count} rows", why) for why, count in left.ignored]
+    return replace(statement, used=left.used, ignored=(*statement.ignored, *ignored))
 
 
 def _known(mapping: StatementTable | None) -> Sequence[Layout]:

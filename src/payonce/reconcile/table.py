@@ -65,13 +65,18 @@ def read_table(path: Path, wanted: Wanted, form: FileFormat) -> Table:
     try:
         if reader is not None:
             return reader(path, wanted, form, report)
-        return _delimited(path, wanted, replace(form, delimiter="\t") if suffix in (".tsv", ".tab") else form, report)
+        return _delimited(path, wanted, suited(form, path), report)
     except Fatal as fatal:
         problems = tuple(fatal.problems)
         hint = "check the path and the file"
         raise StatementError(problems[0].message, problems=problems, code=problems[0].code, hint=hint) from None
     finally:
         report.close()
+
+
+def suited(form: FileFormat, path: Path) -> FileFormat:
+    """How a text file is written, as far as its suffix says."""
+    return replace(form, delimiter="\t") if path.suffix.lower() in (".tsv", ".tab") else form
 
 
 def choose(columns: Sequence[str], wanted: Wanted) -> tuple[str, ...] | None:

@@ -73,6 +73,12 @@ def read_times(
     return found
 
 
+def fixed_offset(name: str) -> int | None:
+    """The offset from UTC of a zone in microseconds; None for one whose offset changes. Raises TimeFault."""
+    zone = _zone(name, 0)
+    return None if isinstance(zone, ZoneInfo) else (zone.utcoffset(None) or timedelta()) // timedelta(microseconds=1)
+
+
 def _zone(name: str, place: int) -> tzinfo:
     if name.upper() in _ZONES:
         return timezone(timedelta(minutes=_ZONES[name.upper()]))

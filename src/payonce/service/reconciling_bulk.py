@@ -12,10 +12,11 @@ from typing import Final
 from payonce.core.model import Batch
 from payonce.ledger.protocol import Ledger
 from payonce.reconcile import bulk
-from payonce.reconcile.bulk_read import Unusual
+from payonce.reconcile.bulk_sql import Unusual
 from payonce.reconcile.match import with_clean
 from payonce.reconcile.model import LedgerLine, Reconciliation
-from payonce.reconcile.statement import Statement, Wanted, layouts_for, of_left
+from payonce.reconcile.statement import Statement, Wanted, form_for, layouts_for, of_left
+from payonce.reconcile.table import TEXTS
 from payonce.service.reconciling_compare import compare_lines
 from payonce.service.reconciling_findings import lives
 from payonce.service.reconciling_ledger import lines_of, pages_of
@@ -28,8 +29,7 @@ def compare_large(
     ledger: Ledger, batch: Batch, files: Sequence[Path], wanted: Wanted
 ) -> tuple[Statement, Reconciliation] | None:
     """The statement and the comparison; None where the usual way is to be taken."""
-    # A bounded period would need every row's time to be looked at.
-    if len(files) != 1 or wanted.from_us is not None or wanted.to_us is not None or not _is_large(files[0]):
+    if len(files) != 1 or not _is_large(files[0]):
         return None
     open_findings = {
         str(f["item"]) for f in lives(ledger, batch.spec.id).values() if f["item"] and f["state"] != "resolved"
@@ -39,6 +39,8 @@ def compare_large(
             files[0],
             layouts_for(wanted.mapping),
             wanted.operation,
+            form=form_for(files[0], wanted.mapping),
+            period=(wanted.from_us, wanted.to_us),
             billing=ledger.billing(batch.spec.id),
             keep=open_findings,
         )
@@ -51,7 +53,7 @@ def compare_large(
 
 
 def _is_large(path: Path) -> bool:
-    return path.suffix.lower() == ".csv" and path.is_file() and path.stat().st_size >= bulk.LARGE
+    return path.suffix.lower() in TEXTS and path.is_file() and path.stat().st_size >= bulk.LARGE
 
 
 def _lines(ledger: Ledger, batch: Batch, numbers: Sequence[int]) -> list[LedgerLine]:

@@ -70,9 +70,10 @@ def _line(item: Item, intent: OpenIntent | None, longest_us: int) -> LedgerLine:
     if intent is None:
         return line
     if intent.request is not None and intent.request.method == ADOPTED:
-        # An earlier run started it, at a time that only its log may know; ours is that of the adoption.
+        # An earlier run started it, at a time that only its log may know; if it does not, at any time before the adoption.
         started = next((from_iso(value) for name, value in intent.request.headers if name == "Started-At"), None)
-        return replace(line, earliest_us=started, latest_us=None if started is None else started + longest_us)
+        latest = intent.first_sent_us if started is None else started
+        return replace(line, earliest_us=started or 0, latest_us=latest + longest_us)
     latest = max(intent.deadline_us, intent.send_by_us + longest_us)
     keys = (intent.key,) if intent.key else ()
     return replace(line, keys=keys, earliest_us=intent.first_sent_us, latest_us=latest)

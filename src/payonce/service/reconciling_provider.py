@@ -9,17 +9,19 @@ import asyncio
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from payonce.core.errors import UsageError
 from payonce.core.model import Actor, Item
 from payonce.core.outcome import Execution, Found, LookupFailed
-from payonce.core.states import Settlement
+from payonce.core.states import ItemState, Settlement
 from payonce.ledger.protocol import Ledger
 from payonce.providers.protocol import Identity, Provider
 from payonce.reconcile.model import Coverage, Entry
+from payonce.reconcile.pairing import CLOCK_TOLERANCE_US
 from payonce.reconcile.report import Report
 from payonce.reconcile.statement import Statement
 from payonce.service import batchfile, planning
@@ -29,6 +31,7 @@ from payonce.service.running import check_bound
 
 _TRIES: Final = 5
 _SECOND_US: Final = 1_000_000
+_MAY_BE_EXECUTED: Final = (ItemState.UNKNOWN, ItemState.PENDING)
 _CAME_BACK: Final = (Settlement.RETURNED, Settlement.FAILED)
 
 
@@ -44,22 +47,55 @@ def reconcile_provider(ledger: Ledger, file: Path, asked: Asked, *, actor: Actor
             code="usage",
             hint="payonce reconcile BATCH.toml --from-provider",
         )
+    return reconcile_items(ledger, file, asked_about(items(ledger, batchfile.load(file).id)), asked, actor=actor)
+
+
+def asked_about(known: Iterable[Item]) -> list[Item]:
+    """The items that something may have been executed for, by a run or by whoever was here before."""
+    return [item for item in known if item.attempts or item.reference or item.state in _MAY_BE_EXECUTED]
+
+
+def reconcile_items(ledger: Ledger, file: Path, chosen: Sequence[Item], asked: Asked, *, actor: Actor) -> Report:
+    """As ``reconcile_provider``, asking about some items of the batch."""
     loaded = batchfile.load(file)
     batch = find_batch(ledger, loaded.id)
-    chosen = [item for item in items(ledger, loaded.id) if item.attempts or item.reference]
 
     def make() -> Provider:
         return planning.provider_of(loaded, environ=os.environ)
 
     started_us = time.time_ns() // 1000
-    shown, provider = asyncio.run(listing(make, chosen, concurrency=loaded.limits.concurrency))
+    limits = loaded.limits
+    shown, provider = asyncio.run(listing(make, chosen, concurrency=limits.concurrency, rate_per_ks=limits.rate_per_ks))
     check_bound(batch, provider[1], digest=provider[0])
     statement = as_statement(shown, name=f"{loaded.provider['kind']} look-up", until_us=started_us, lag_us=provider[2])
+    earlier = None if batch.started_us is None else batch.started_us - CLOCK_TOLERANCE_US
+    statement = replace(statement, entries=_earlier_apart(statement.entries, chosen, earlier))
     return reconcile_statement(ledger, batch, statement, asked, actor=actor)
 
 
+def _earlier_apart(entries: Sequence[Entry], chosen: Sequence[Item], before_us: int | None) -> tuple[Entry, ...]:
+    """What lies on an item's target from before the batch began and is no item's own is other business: not covered."""
+    if before_us is None:
+        return tuple(entries)
+    ours = {item.reference for item in chosen if item.reference}
+    # Where an item's outcome is not known, an earlier execution may be its own: somebody else may have started it.
+    open_targets = {item.target for item in chosen if item.state is not ItemState.COMMITTED}
+
+    def other(entry: Entry) -> bool:
+        early = entry.at_us is not None and entry.at_us < before_us
+        return (
+            early
+            and not entry.keys
+            and not entry.owns
+            and entry.reference not in ours
+            and entry.target not in open_targets
+        )
+
+    return tuple(replace(entry, outside=True) if other(entry) else entry for entry in entries)
+
+
 async def listing(
-    make: Callable[[], Provider], chosen: Sequence[Item], *, concurrency: int
+    make: Callable[[], Provider], chosen: Sequence[Item], *, concurrency: int, rate_per_ks: int | None = None
 ) -> tuple[list[tuple[Item, Execution]], tuple[str, Identity, int]]:
     """Every execution on the items' targets, each once, with the provider's digest, identity and lag.
 
@@ -73,9 +109,11 @@ async def listing(
     try:
         identity = await provider.identify()
         gate = asyncio.Semaphore(max(1, min(concurrency, 16)))
+        pace = _Pace(rate_per_ks)
 
         async def one(item: Item) -> Found:
             async with gate:
+                await pace.wait()
                 return await _found(provider, item)
 
         answers = await asyncio.gather(*(one(item) for item in chosen))
@@ -90,6 +128,21 @@ async def listing(
                 seen.add(execution.reference)
                 shown.append((item, execution))
     return shown, (provider.provider_digest, identity, declared.lag_us)
+
+
+class _Pace:
+    """Keeps look-ups within the batch's rate: one after the other, evenly."""
+
+    def __init__(self, rate_per_ks: int | None) -> None:
+        self._gap_s = 0.0 if rate_per_ks is None else 1000 / rate_per_ks
+        self._next_s = 0.0
+
+    async def wait(self) -> None:
+        now = asyncio.get_running_loop().time()
+        at = max(now, self._next_s)
+        self._next_s = at + self._gap_s
+        if at > now:
+            await asyncio.sleep(at - now)
 
 
 async def _found(provider: Provider, item: Item) -> Found:

@@ -40,18 +40,20 @@ FROM items WHERE place > ?2 AND place < ?1 + 4294967296
 ORDER BY place LIMIT ?3;
 
 -- billing --
--- One line of text for each item of a batch (see Ledger.billing), some thousand a piece: no row is ever made an object.
-SELECT printf(
-  '%d' || char(31) || '%s' || char(31) || '%s' || char(31) || '%s' || char(31) || '%s' || char(31) || '%s' || char(31)
-    || '%s' || char(31) || '%s' || char(31) || '.' || char(10),
-  place - ?1, id, reference,
-  CASE state WHEN 2 THEN 'committed' WHEN 0 THEN 'planned' WHEN 1 THEN 'pending' WHEN 3 THEN 'refused'
-    WHEN 4 THEN 'unknown' ELSE 'skipped' END,
-  CASE settlement WHEN 0 THEN 'none' WHEN 1 THEN 'pending' WHEN 2 THEN 'succeeded' WHEN 3 THEN 'failed'
-    ELSE 'returned' END,
-  billed_minor, billed_currency, coalesce(target, id))
-FROM items WHERE place > ?1 AND place < ?1 + 4294967296
-ORDER BY place;
+-- A batch's items between two places, each column as one text with a value a line (see Ledger.billing): no row is ever made an
+-- object. ?3 is the batch's place.
+SELECT group_concat(place - ?3, char(10)), group_concat(id, char(10)), group_concat(ifnull(reference, ''), char(10)),
+  group_concat(CASE state WHEN 2 THEN 'committed' WHEN 0 THEN 'planned' WHEN 1 THEN 'pending' WHEN 3 THEN 'refused'
+    WHEN 4 THEN 'unknown' ELSE 'skipped' END, char(10)),
+  group_concat(CASE settlement WHEN 0 THEN 'none' WHEN 1 THEN 'pending' WHEN 2 THEN 'succeeded' WHEN 3 THEN 'failed'
+    ELSE 'returned' END, char(10)),
+  group_concat(ifnull(billed_minor, ''), char(10)), group_concat(ifnull(billed_currency, ''), char(10)),
+  group_concat(coalesce(target, id), char(10))
+FROM items NOT INDEXED WHERE place > ?1 AND place <= ?2 AND place < ?3 + 4294967296;
+
+-- billing_next --
+-- The place before the next item of a batch, where a stretch has none.
+SELECT min(place) - 1 FROM items WHERE place > ?1 AND place < ?2;
 
 -- items_planned --
 -- As above, the planned ones, from their index.
@@ -136,12 +138,12 @@ SELECT place & 4294967295, output, kept FROM outputs WHERE place BETWEEN ? AND ?
 -- A batch's discrepancies, oldest first.
 SELECT id, item, kind, data, state, opened_us FROM findings WHERE batch = ? ORDER BY id;
 
--- nodes --
--- The kept hashes of subtrees.
 -- found_ids --
 -- How many of a batch's items are found by their ids, each once: ?1 is the batch's number.
 SELECT count(*) FROM item_ids AS x JOIN items AS i ON i.place = x.batch << 32 | x.n AND i.id = x.id WHERE x.batch = ?1;
 
+-- nodes --
+-- The kept hashes of subtrees.
 SELECT level, idx, hash FROM nodes;
 
 -- all_opens --
