@@ -37,6 +37,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "show": ("payonce.cli.look:show", "One item's whole history."),
         "statement": ("payonce.cli.statement:statement", "Fetch the provider's own account of what it did."),
         "settle": ("payonce.cli.settle:settle", "Record what webhooks say about the money."),
+        "costs": ("payonce.cli.costs:costs", "What a batch of calls cost, and what by."),
         "results": ("payonce.cli.results:results", "What the calls returned, in input order."),
     },
     "Steer": {

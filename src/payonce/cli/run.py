@@ -18,7 +18,7 @@ from payonce.cli.plan_view import show_plan
 from payonce.cli.progress import Progress
 from payonce.cli.screen import Screen, confirmed
 from payonce.cli.summary import outcome_json, show_outcome
-from payonce.cli.words import some
+from payonce.cli.words import show_costs, some
 from payonce.core.errors import InputError
 from payonce.core.model import Status
 from payonce.engine.run import RunOutcome
@@ -142,10 +142,25 @@ def _tell(screen: Screen, ended: Ended) -> None:
     else:
         about = {"batch": ended.batch, "file": ended.file}
         show_outcome(screen, ended.outcome, **about, status=ended.status, unknown=unknown, findings=open_)
+        show_costs(screen, _costs(ended))
         for text in made.shown if made is not None else ():
             screen.line(text)
     for warning in made.warnings if made is not None else ():
         screen.warn(warning)
+
+
+def _costs(ended: Ended) -> dict[str, Any]:
+    """What a batch of calls cost; empty for another, and where the ledger cannot be read."""
+    from payonce.core.errors import PayonceError
+    from payonce.service.costs import summary
+
+    if ended.status is None:
+        return {}
+    try:
+        with opened(ended.ledger, read_only=True) as ledger:
+            return summary(ledger, ended.status)
+    except PayonceError:
+        return {}
 
 
 def _left(ended: Ended) -> tuple[list[dict[str, Any]], int | None]:

@@ -45,6 +45,7 @@ def show_status(screen: Screen, status: Mapping[str, Any]) -> None:
     limited = f", {calls['rate_limited']} answered with a rate limit" if calls["rate_limited"] else ""
     screen.prose(f"  calls    {calls['sent']} sent, {calls['lookups']} look-ups{limited}")
     screen.prose(f"  time     {times(status)}")
+    show_costs(screen, status["cost"])
     show_findings(screen, status["findings_open"], batch=status["batch"])
 
 
@@ -52,6 +53,30 @@ def show_findings(screen: Screen, count: int, *, batch: str) -> None:
     """Findings that wait for a person, if there are any."""
     if count:
         screen.prose(f"  findings {some(count, 'finding')} open: payonce findings {batch}", style={"fg": "yellow"})
+
+
+def show_costs(screen: Screen, cost: Mapping[str, Mapping[str, Any]]) -> None:
+    """What the calls of a batch cost, a line or two a currency."""
+    for code, facts in cost.items():
+        parts = [f"{facts['spent']} {code} spent on {some(facts['items'], 'item')}"]
+        if facts["reserved"].strip("0."):
+            parts.append(f"{facts['reserved']} reserved")
+        if facts["left"] is not None:
+            parts.append(f"{facts['left']} left")
+        if facts["per_item"] is not None:
+            parts.append(f"{facts['per_item']} an item")
+        if facts["projected"] is not None:
+            parts.append(f"{facts['projected']} projected")
+        screen.prose(f"  cost     {', '.join(parts)}")
+        if facts["over_reserve"]:
+            screen.prose(f"  cost     {some(facts['over_reserve'], 'item')} cost more than was reserved")
+        if facts["paid_again"]:
+            of = f" of {facts['pay_again_limit']}" if facts["pay_again_limit"] else ""
+            screen.prose(
+                f"  again    {some(facts['paid_again'], 'item')} paid for again: up to {facts['paid_again_amount']}{of} "
+                f"{code} may have been paid twice",
+                style={"fg": "yellow"},
+            )
 
 
 def some(count: int, what: str) -> str:

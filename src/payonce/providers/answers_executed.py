@@ -7,15 +7,18 @@ amount which cannot be read exactly.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
+from payonce.core.errors import ConfigError
 from payonce.core.model import Item
-from payonce.core.money import Money
+from payonce.core.money import exponent
 from payonce.core.outcome import Executed, Refused
 from payonce.core.states import Settlement
 from payonce.providers import answers_values as values
 from payonce.providers.answers_paths import Path, optional
-from payonce.providers.settings import CallTable
+from payonce.providers.http_price import Cost, NoPrice, Price, exact_of, rounded
+from payonce.providers.settings import CallTable, Unit
 from payonce.providers.settings_values import bad_setting
 from payonce.providers.templates import Context, Names, Template
 from payonce.providers.transport import Answer
@@ -29,6 +32,16 @@ class Unsure(Exception):
         self.code = code
         self.final = final
         self.reference = reference
+
+
+def cost_of(raw: Any, *, unit: Unit, currency: str, rounding: str | None) -> Cost:
+    """An amount of an answer; one finer than its currency only where a rounding is declared. Raises ValueError."""
+    if rounding is None:
+        money = values.amount(raw, unit=unit, currency=currency)
+        return Cost(money, Decimal(money.text))
+    code = values.code_of(currency)
+    exact = exact_of(raw)
+    return rounded(exact if unit == "major" else exact.scaleb(-exponent(code)), code, rounding)
 
 
 class StatusMap:
@@ -71,6 +84,9 @@ class Kept:
     __slots__ = ("_paths",)
 
     def __init__(self, table: Mapping[str, str], *, place: str) -> None:
+        for name in table:
+            if name.startswith("$"):
+                raise bad_setting(f"{place} keep.{name}: names with a $ are payonce's own", hint="choose another name")
         self._paths = {name: Path(text, place=f"{place} keep.{name}") for name, text in table.items()}
 
     def of(self, tree: Any, answer: Answer) -> dict[str, Any]:
@@ -82,7 +98,9 @@ class Kept:
 class ExecutionReader:
     """How the answer to a call shows an execution: the expressions of ``[provider.call]``, compiled."""
 
-    def __init__(self, table: CallTable, *, names: Names, returns_output: bool) -> None:
+    def __init__(
+        self, table: CallTable, *, names: Names, returns_output: bool, price: Price | None = None
+    ) -> None:
         place = "[provider.call]"
         self._reference = optional(table.reference, place=f"{place} reference")
         self._own = (
@@ -98,6 +116,8 @@ class ExecutionReader:
         self._billed = optional(table.billed, place=f"{place} billed")
         self._unit = table.billed_unit
         self._currency = optional(table.billed_currency, place=f"{place} billed_currency")
+        self._rounding = table.billed_rounding
+        self._price = price
         self._kept = Kept(table.keep, place=place)
         output = table.output if table.output is not None else ("@" if returns_output else None)
         self._output = optional(output, place=f"{place} output")
@@ -141,27 +161,38 @@ class ExecutionReader:
         settlement, word = self.status.of(tree, answer)
         if settlement is Settlement.FAILED:
             return Refused(word[:80], f"the provider answers that {found} is {word[:80]}")
+        cost = self._cost(tree, answer, context=context, reference=found)
+        kept = self._kept.of(tree, answer)
         return Executed(
             reference=found,
-            billed=self._billed_amount(tree, answer, item=context.item, reference=found),
+            billed=cost.money if cost else None,
             settlement=settlement,
-            kept=self._kept.of(tree, answer),
+            kept={**kept, **cost.kept} if cost else kept,
             output=values.jsonable(self._output.find(tree, answer)) if self._output else None,
         )
 
-    def _billed_amount(self, tree: Any, answer: Answer, *, item: Item, reference: str) -> Money | None:
+    def _cost(self, tree: Any, answer: Answer, *, context: Context, reference: str) -> Cost | None:
+        """What was billed: as the answer says, else as the table of prices has it; None where neither tells."""
+        try:
+            billed = self._billed_amount(tree, answer, item=context.item)
+            if billed is None and self._price is not None:
+                return self._price.of_answer(tree, answer, context)
+        except (NoPrice, ValueError) as error:
+            raise Unsure("billed_unreadable", str(error), final=True, reference=reference) from error
+        except ConfigError as error:
+            raise Unsure(error.code, error.message, final=True, reference=reference) from error
+        return billed
+
+    def _billed_amount(self, tree: Any, answer: Answer, *, item: Item) -> Cost | None:
         raw = self._billed.find(tree, answer) if self._billed else None
         if raw is None:
             return None
         told = values.text(self._currency.find(tree, answer)) if self._currency else None
         asked = item.money.currency if item.money else None
-        try:
-            currency = told or asked
-            if currency is None:
-                raise ValueError("the answer tells an amount and no currency")
-            return values.amount(raw, unit=self._unit, currency=currency)
-        except ValueError as error:
-            raise Unsure("billed_unreadable", str(error), final=True, reference=reference) from error
+        currency = told or asked
+        if currency is None:
+            raise ValueError("the answer tells an amount and no currency")
+        return cost_of(raw, unit=self._unit, currency=currency, rounding=self._rounding)
 
     def _check_echo(self, tree: Any, answer: Answer, *, context: Context, reference: str) -> None:
         for template, path in self._echo:

@@ -33,7 +33,7 @@ def parse(body: bytes) -> Any:
 
 def amount(value: Any, *, unit: Unit, currency: str) -> Money:
     """An amount out of an answer. Raises ValueError for what is not exactly an amount; nothing is rounded."""
-    code = _currency(currency)
+    code = code_of(currency)
     match value:
         case bool() | float():
             raise ValueError(f"{value!r} is no exact amount")
@@ -58,7 +58,8 @@ def _major(text: str, code: str) -> Money:
         raise ValueError(error.message) from error
 
 
-def _currency(text: str) -> str:
+def code_of(text: str) -> str:
+    """The canonical code of a currency. Raises ValueError."""
     try:
         return currency_code(text)
     except MoneyError as error:

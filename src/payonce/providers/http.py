@@ -13,6 +13,7 @@ from typing import Final
 
 from payonce.core.errors import ConfigError
 from payonce.core.model import Declaration, Item, Request
+from payonce.core.money import Money
 from payonce.core.outcome import (
     AlreadyDone,
     Executed,
@@ -84,6 +85,8 @@ class HttpProvider:
                 hint='add billed_currency = "currency" or, fixed, billed_currency = "\'USD\'"',
             )
         context = Context(item, key, config.batch)
+        if config.price is not None:
+            config.price.check(context)
         call = config.call
         headers = [(name, template.header(context)) for name, template in call.headers]
         if call.body.content_type is not None:
@@ -92,7 +95,20 @@ class HttpProvider:
             if key is None:
                 raise ConfigError("the call has no key", code="template_unfilled", hint="this is a defect in payonce")
             headers.append((call.key_header, key))
-        return Request(call.method, call.path.path(context), call.body.render(context), tuple(headers))
+        request = Request(call.method, call.path.path(context), call.body.render(context), tuple(headers))
+        if config.price is not None and config.price.bounds_requests:
+            config.price.at_most(request, context)  # what cannot be bounded is refused here, before anything is sent
+        return request
+
+    def at_most(self, request: Request, item: Item) -> Money | None:
+        """What a call can cost at most, from its request alone; None where [provider.price] does not bound it."""
+        price = self._config.price
+        return None if price is None else price.at_most(request, Context(item, None, self._config.batch))
+
+    def estimated(self, request: Request, item: Item) -> Money | None:
+        """What a call will cost, roughly; None where [provider.price] does not say."""
+        price = self._config.price
+        return None if price is None else price.estimated(request, Context(item, None, self._config.batch))
 
     async def send(self, request: Request, item: Item, *, key: str | None, timeout_us: int, gate: Gate) -> Reply:
         """See protocol.Provider."""

@@ -20,6 +20,7 @@ from payonce.providers.answers_executed import ExecutionReader
 from payonce.providers.http_body import Body, FormBody, JsonBody, NoBody
 from payonce.providers.http_headers import TOKEN, base_url, headers, no_secrets_in_templates, transport
 from payonce.providers.http_preflight import HttpPreflight
+from payonce.providers.http_price import Price
 from payonce.providers.lookups import HttpLookup
 from payonce.providers.secrets import Redactor, Vault, is_secret_header, references
 from payonce.providers.settings import CallTable, HttpTable, IdentityTable, KeyTable
@@ -59,6 +60,7 @@ class HttpConfig:
     classifier: Classifier
     lookup: HttpLookup | None
     preflight: HttpPreflight | None
+    price: Price | None
     identity: IdentityTable | None
     account: str | None
     mode: str | None
@@ -71,7 +73,7 @@ class HttpConfig:
     @property
     def templates(self) -> tuple[Template, ...]:
         """Every template there is, for checking their placeholders."""
-        readers = (self.executions, self.lookup, self.preflight)
+        readers = (self.executions, self.lookup, self.preflight, self.price)
         return (*self.call.templates, *(found for reader in readers if reader for found in reader.templates))
 
 
@@ -92,10 +94,18 @@ def configure(
     address = base_url(settings, vault)
     shared, per_item = headers(settings, vault, names=names)
     returns_output = operation == "call"
-    executions = ExecutionReader(settings.call, names=names, returns_output=returns_output)
+    price = Price(settings.price, names=names) if settings.price is not None else None
+    executions = ExecutionReader(settings.call, names=names, returns_output=returns_output, price=price)
     lookup = None
     if settings.lookup is not None:
-        lookup = HttpLookup(settings.lookup, base_url=address, names=names, batch=batch, returns_output=returns_output)
+        lookup = HttpLookup(
+            settings.lookup,
+            base_url=address,
+            names=names,
+            batch=batch,
+            returns_output=returns_output,
+            executions=executions,
+        )
     config = HttpConfig(
         declaration=_declaration(settings, operation=operation, lookup=lookup, executions=executions),
         digest=_digest(settings, address),
@@ -104,11 +114,12 @@ def configure(
         executions=executions,
         classifier=Classifier(settings.answers, key=settings.key, executions=executions),
         lookup=lookup,
+        price=price,
         preflight=HttpPreflight(settings.preflight, names=names) if settings.preflight else None,
         identity=settings.identity,
         account=vault.resolve(settings.account, place="[provider] account", secret=False) if settings.account else None,
         mode=settings.mode,
-        transport=transport(settings, vault, address=address, shared=shared, concurrency=concurrency),
+        transport=transport(settings, vault, address=address, shared=shared, concurrency=concurrency, operation=operation),
         transport_name=settings.transport,
         redactor=vault.redactor(),
         mapped=mapped,

@@ -13,9 +13,16 @@ from payonce.providers.secrets import Vault, is_secret_header, is_secret_setting
 from payonce.providers.settings import HttpTable
 from payonce.providers.settings_values import bad_setting
 from payonce.providers.templates import Names, Template
-from payonce.providers.transport import IDLE_TIMEOUT_S, UNSURE_IDLE_TIMEOUT_S, TransportSettings
+from payonce.providers.transport import (
+    DEFAULT_ANSWER_LIMIT,
+    IDLE_TIMEOUT_S,
+    UNSURE_IDLE_TIMEOUT_S,
+    TransportSettings,
+)
 from payonce.providers.transport_proxy import proxy_for
 
+# The answer of a paid call is what was paid for: it may be large, and one cut short is lost.
+CALL_ANSWER_LIMIT: Final = 64 * 1024 * 1024
 TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FIXED_HEADERS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection", "expect", "te"})
 
@@ -134,14 +141,17 @@ def _texts(place: str, value: Any) -> list[tuple[str, str]]:
 
 
 def transport(
-    settings: HttpTable, vault: Vault, *, address: str, shared: tuple[tuple[str, str], ...], concurrency: int
+    settings: HttpTable, vault: Vault, *, address: str, shared: tuple[tuple[str, str], ...], concurrency: int, operation: str
 ) -> TransportSettings:
     """Where and how requests go. Raises ConfigError."""
     host = urlsplit(address).hostname or ""
     if not settings.verify_tls and not is_loopback(host):
         raise bad_setting("[provider] verify_tls can be switched off for this machine only", hint="use ca_file instead")
-    if settings.answer_limit < 1024:
-        raise bad_setting(f"[provider] answer_limit is {settings.answer_limit}", hint="in bytes, at least 1024")
+    if settings.answer_limit is not None and not 1024 <= settings.answer_limit <= CALL_ANSWER_LIMIT:
+        raise bad_setting(
+            f"[provider] answer_limit is {settings.answer_limit}", hint="in bytes, from 1024 to 67108864 (64 MiB)"
+        )
+    usual = CALL_ANSWER_LIMIT if operation == "call" else DEFAULT_ANSWER_LIMIT
     query = "&".join(
         f"{quote(name, safe='')}={quote(_query_value(name, value, vault), safe='')}"
         for name, value in settings.query.items()
@@ -155,7 +165,7 @@ def transport(
         ca_file=settings.ca_file,
         verify_tls=settings.verify_tls,
         proxy=proxy_for(address, settings.proxy, vault=vault),
-        answer_limit=settings.answer_limit,
+        answer_limit=settings.answer_limit or usual,
         idle_timeout_s=_idle_timeout_s(settings),
     )
 

@@ -14,8 +14,9 @@ from payonce.core.model import LookupDeclaration, Request
 from payonce.core.outcome import Execution, Found, LookupFailed, LookupReply
 from payonce.core.states import Settlement
 from payonce.providers import answers_values as values
-from payonce.providers.answers_executed import Kept, StatusMap
+from payonce.providers.answers_executed import ExecutionReader, Kept, StatusMap, cost_of
 from payonce.providers.answers_paths import Path, PathError, is_true, optional
+from payonce.providers.lookups_answer import AnswerAgain
 from payonce.providers.retry_after import parse_retry_after
 from payonce.providers.settings import LookupTable
 from payonce.providers.settings_values import bad_setting
@@ -37,6 +38,7 @@ class Entries:
         self._reference = Path(table.reference, place=f"{_PLACE} reference")
         self._amount = optional(table.amount, place=f"{_PLACE} amount")
         self._unit = table.amount_unit
+        self._rounding = table.amount_rounding
         self._currency = optional(table.currency, place=f"{_PLACE} currency")
         self._time = optional(table.time, place=f"{_PLACE} time")
         self._own = optional(table.own_reference, place=f"{_PLACE} own_reference")
@@ -71,15 +73,19 @@ class Entries:
         told = values.text(self._currency.find(entry, answer)) if self._currency else None
         currency = told or (asked.currency if asked else None)
         raw = self._amount.find(entry, answer) if self._amount else None
+        cost = None
+        if raw is not None and currency is not None:
+            cost = cost_of(raw, unit=self._unit, currency=currency, rounding=self._rounding)
+        kept = self._kept.of(entry, answer)
         return Execution(
             reference=reference,
-            money=None if raw is None or currency is None else values.amount(raw, unit=self._unit, currency=currency),
+            money=cost.money if cost else None,
             own_reference=values.text(self._own.find(entry, answer)) if self._own else None,
             key=values.text(self._key.find(entry, answer)) if self._key else None,
             at_us=None if moment is None else values.time_us(moment),
             settlement=settlement,
             failed=settlement is Settlement.FAILED,
-            kept=self._kept.of(entry, answer),
+            kept={**kept, **cost.kept} if cost else kept,
             output=values.jsonable(self._output.find(entry, answer)) if self._output else None,
         )
 
@@ -128,9 +134,21 @@ class Pages:
 class HttpLookup:
     """The look-up of one provider."""
 
-    def __init__(self, table: LookupTable, *, base_url: str, names: Names, batch: str, returns_output: bool) -> None:
+    def __init__(
+        self,
+        table: LookupTable,
+        *,
+        base_url: str,
+        names: Names,
+        batch: str,
+        returns_output: bool,
+        executions: ExecutionReader | None = None,
+    ) -> None:
         self._path = Template(table.path, place=f"{_PLACE} path", names=names)
-        self._entries = Entries(table, returns_output=returns_output)
+        self._entries = Entries(table, returns_output=returns_output and table.answer_path is None)
+        self._again: AnswerAgain | None = None
+        if table.answer_path is not None and executions is not None:
+            self._again = AnswerAgain(table.answer_path, names=names, executions=executions)
         self._pages = Pages(table, base_url=base_url)
         self._none_if_missing = table.not_found_means_none
         self._batch = batch
@@ -144,7 +162,7 @@ class HttpLookup:
     @property
     def templates(self) -> tuple[Template, ...]:
         """Its templates, for checking their placeholders."""
-        return (self._path,)
+        return (self._path, *((self._again.template,) if self._again is not None else ()))
 
     async def run(self, context: Context, *, transport: Transport, timeout_us: int) -> LookupReply:
         """All pages within ``timeout_us`` together. Never raises for what the network or the provider does."""
@@ -172,7 +190,17 @@ class HttpLookup:
                 path = self._pages.after(tree, reply, first_path=first)
             except (UnreadablePage, PathError, ValueError) as error:
                 return LookupFailed("unreadable_answer", str(error)[:300])
+        if self._again is not None and seen:
+            whole = await self._again.complete(
+                seen, context, transport=transport, deadline_us=deadline_us, failing=self._failing
+            )
+            if isinstance(whole, LookupFailed):
+                return whole
+            seen = whole
         return Found(_oldest_first(seen), status=200 if bodies else 404, response=b"\n".join(bodies))
+
+    def _failing(self, reply: Answer | Fault) -> LookupFailed | None:
+        return self._failure(reply, first=False)
 
     def _failure(self, reply: Answer | Fault, *, first: bool) -> LookupFailed | None:
         if isinstance(reply, Fault):

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from payonce.providers.settings_price import PriceTable, Rounding
 from payonce.providers.settings_values import Duration
 
 Unit = Literal["minor", "major"]
@@ -19,7 +20,9 @@ DEFAULT_TIMEOUT = Duration(10_000_000)
 class CallTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[provider.call]``: the call of an item, and how its answer is read. Expressions are JMESPath into the body.
 
-    ``reference_template`` stands in where a rule calls an answer executed that names no reference. ``echo`` maps a placeholder to
+    ``reference_template`` stands in where a rule calls an answer executed that names no reference. ``billed_rounding`` allows
+    a billed amount finer than its currency. ``stream`` says how server-sent events are put together, ``stream_end`` is a
+    condition on the last event, ``id_header`` names the header with the call's id, which is kept as soon as it arrives. ``echo`` maps a placeholder to
     the expression that must show its value, if the answer shows one. ``status`` with its lists tells the settlement.
     """
 
@@ -33,6 +36,7 @@ class CallTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     billed: str | None = None
     billed_unit: Unit = "minor"
     billed_currency: str | None = None
+    billed_rounding: Rounding | None = None
     keep: dict[str, str] = {}
     output: str | None = None
     echo: dict[str, str] = {}
@@ -40,6 +44,9 @@ class CallTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     status_pending: list[str] = []
     status_succeeded: list[str] = []
     status_failed: list[str] = []
+    stream: Literal["openai", "anthropic", "events"] | None = None
+    stream_end: str | None = None
+    id_header: str | None = None
 
 
 class KeyTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,6 +69,7 @@ class LookupTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     one entry of its list.
 
     ``next`` is the next page's address or, with ``cursor_param``, the cursor; ``more`` says whether there is one.
+    ``answer_path`` is where the whole answer of an execution can be read again, with ``{reference}``.
     """
 
     path: str
@@ -69,6 +77,7 @@ class LookupTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     found: str = "@"
     amount: str | None = None
     amount_unit: Unit = "minor"
+    amount_rounding: Rounding | None = None
     currency: str | None = None
     time: str | None = None
     own_reference: str | None = None
@@ -85,6 +94,7 @@ class LookupTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     more: str | None = None
     max_pages: int = 50
     not_found_means_none: bool = False
+    answer_path: str | None = None
 
 
 class AnswerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,7 +149,7 @@ class HttpTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``headers`` and ``query`` go with every request; credentials in them are written ``${NAME}`` and taken from the
     environment. ``proxy`` is an address or ``"none"``; the environment's proxies are used where it is left out.
-    ``answer_limit`` is in bytes. A connection is kept idle for 4 s, and for 1 s where there are neither keys nor a
+    ``answer_limit`` is in bytes: 64 MiB for calls, 8 MiB for all else, if left out. A connection is kept idle for 4 s, and for 1 s where there are neither keys nor a
     look-up, if ``idle_timeout`` is left out: one that the server drops in that moment costs certainty. ``max_execution`` is 30 s with idempotency keys and 60 s without, if left out.
     """
 
@@ -150,6 +160,7 @@ class HttpTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lookup: LookupTable | None = None
     identity: IdentityTable | None = None
     preflight: PreflightTable | None = None
+    price: PriceTable | None = None
     answers: list[AnswerTable] = []
     account: str | None = None
     mode: Literal["live", "test"] | None = None
@@ -164,5 +175,5 @@ class HttpTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     proxy: str | None = None
     transport: Literal["auto", "direct", "aiohttp"] = "auto"
     idle_timeout: Duration | None = None
-    answer_limit: int = 8 * 1024 * 1024
+    answer_limit: int | None = None
     rate: str = ""

@@ -13,6 +13,7 @@ from payonce.core.errors import PayonceError
 from payonce.core.model import SECOND_US, Limits
 from payonce.service import batchfile_tables as tables
 from payonce.service.batchfile_check import Faults, read_table
+from payonce.service.batchfile_costs import check_costs, read_policy
 from payonce.service.durations import amounts_minor, duration_us, rate_per_ks
 
 _DEFAULT_TIMEOUT_US = 10 * SECOND_US
@@ -31,6 +32,7 @@ def read_limits(raw: Mapping[str, Any], faults: Faults) -> tuple[Limits | None, 
     if table is None:
         return None, (), provider
     reader = Reader("limits", faults)
+    on_unknown, again = read_policy(raw, provider, faults)
     lease_us = reader.duration("lease", table.lease, at_least=_SHORTEST_LEASE_US)
     lease_us, capped_us, warnings = fit_lease(lease_us=lease_us, timeout_us=timeout_us)
     # A Python operation states its timeout where it is declared; for it the engine lengthens the lease if need be.
@@ -44,11 +46,14 @@ def read_limits(raw: Mapping[str, Any], faults: Faults) -> tuple[Limits | None, 
         budget=reader.amounts("budget", table.budget),
         max_amount=reader.amounts("max_amount", table.max_amount),
         reserve=reader.amounts("reserve", table.reserve),
+        on_unknown=on_unknown,
+        pay_again_limit=again,
         stop_after_refusals=table.stop_after_refusals,
         stop_after_consecutive=table.stop_after_consecutive,
         grace_us=30 * SECOND_US if grace_us is None else grace_us,
         lease_us=lease_us,
     )
+    check_costs(raw, limits, faults)
     return limits, warnings, provider
 
 

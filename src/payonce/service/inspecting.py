@@ -66,9 +66,12 @@ def find_item(ledger: Ledger, batch: str, item: str) -> Item:
 
 def status(ledger: Ledger, batch: str) -> dict[str, Any]:
     """One batch in the JSON shape, with its pace."""
+    from payonce.service import costs  # which uses this module
+
     find_batch(ledger, batch)
     now = ledger.status(batch)
-    return {**with_pace(now, pace(ledger, now)), "findings_open": findings_open(ledger, batch)}
+    shown = {**with_pace(now, pace(ledger, now)), "findings_open": findings_open(ledger, batch)}
+    return {**shown, "cost": costs.summary(ledger, now)}
 
 
 def findings_open(ledger: Ledger, batch: str) -> int:
