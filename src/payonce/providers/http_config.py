@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import orjson
 
+from payonce.core.durations import duration_us
 from payonce.core.keys import KeyFormat
 from payonce.core.model import Declaration, KeyDeclaration
 from payonce.providers.answers import Classifier
@@ -24,7 +25,7 @@ from payonce.providers.http_price import Price
 from payonce.providers.lookups import HttpLookup
 from payonce.providers.secrets import Redactor, Vault, is_secret_header, references
 from payonce.providers.settings import CallTable, HttpTable, IdentityTable, KeyTable
-from payonce.providers.settings_values import bad_setting, duration_us, read
+from payonce.providers.settings_values import bad_setting, read
 from payonce.providers.templates import Names, Template
 from payonce.providers.transport import TransportSettings
 

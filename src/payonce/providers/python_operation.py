@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+from payonce.core.durations import duration_us
 from payonce.core.errors import ConfigError
 from payonce.core.keys import KeyFormat, KeyFormatName
 from payonce.core.model import Declaration, Item, KeyDeclaration, LookupDeclaration
 from payonce.core.money import Money
 from payonce.core.outcome import Execution, Found, LookupFailed, Outcome
-from payonce.providers.settings_values import bad_setting, duration_us
+from payonce.providers.settings_values import bad_setting
 
 Operation = Callable[["Call"], Outcome | Awaitable[Outcome]]
 LookupResult = Sequence[Execution] | Found | LookupFailed

@@ -9,20 +9,11 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
 
+from payonce.core.durations import DURATION_FORM, duration_us
 from payonce.core.errors import ConfigError
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-_UNIT_US: Final[dict[str, int]] = {
-    "us": 1,
-    "ms": 1_000,
-    "s": 1_000_000,
-    "m": 60_000_000,
-    "h": 3_600_000_000,
-    "d": 86_400_000_000,
-}
-_DURATION: Final = re.compile(r"(\d{1,18})(?:\.(\d{1,6}))? ?(us|ms|s|m|h|d)", re.ASCII)
-_DURATION_FORM: Final = 'expected a duration with its unit in quotes, such as "500ms", "10s", "24h" or "45d"'
 _UNKNOWN: Final = re.compile(r"^Object contains unknown field `(.*)`$", re.DOTALL)
 _MISSING: Final = re.compile(r"^Object missing required field `(.*)`$", re.DOTALL)
 _AT: Final = re.compile(r"^(.*?)(?: - at `\$(.*)`)?$", re.DOTALL)
@@ -30,18 +21,6 @@ _AT: Final = re.compile(r"^(.*?)(?: - at `\$(.*)`)?$", re.DOTALL)
 
 class Duration(int):
     """A duration in microseconds, written ``"500ms"``, ``"10s"``, ``"24h"`` or ``"45d"``."""
-
-
-def duration_us(text: str) -> int:
-    """The duration in whole microseconds, exactly. Raises ValueError saying what is expected."""
-    found = _DURATION.fullmatch(text.strip())
-    if found is None:
-        raise ValueError(_DURATION_FORM)
-    whole, fraction, unit = found.groups()
-    scaled = int(whole + (fraction or "").ljust(6, "0")) * _UNIT_US[unit]
-    if scaled % 1_000_000:
-        raise ValueError("durations are counted in whole microseconds")
-    return scaled // 1_000_000
 
 
 def read(table: Mapping[str, Any], struct: type[T], *, place: str = "provider") -> T:
@@ -55,7 +34,7 @@ def read(table: Mapping[str, Any], struct: type[T], *, place: str = "provider") 
 def _hook(kind: type[Any], value: object) -> object:
     if kind is Duration:
         if not isinstance(value, str):
-            raise ValueError(_DURATION_FORM)
+            raise ValueError(f"expected {DURATION_FORM}")
         return Duration(duration_us(value))
     raise NotImplementedError(kind)
 

@@ -15,13 +15,12 @@ from typing import Any, Final, Literal, NoReturn
 
 import msgspec
 
+from payonce.core import durations
 from payonce.core.errors import ConfigError
 from payonce.core.money import currency_code
 from payonce.intake.settings import FileFormat
 from payonce.reconcile.layout import Amount, Credit, Layout, Role, Standing
 
-_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", re.ASCII)
-_UNITS_US: Final = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
 # What the words of a type column mean where the table does not say.
 _ROLE_WORDS: Final = (
     (Role.FEE, re.compile(r"\b(fee|fees|commission|charge fee|gebühr|gebuehr)\b")),
@@ -178,10 +177,10 @@ def duration_us(text: str | None) -> int:
     """A duration such as ``90s``, ``3h`` or ``2d`` in microseconds; 0 for none. Raises ConfigError."""
     if text is None:
         return 0
-    found = _DURATION.fullmatch(text.strip())
-    if found is None:
-        _bad(f"[statement] lag = {text!r} is no duration", 'write lag = "3h" (ms, s, m, h or d)')
-    return int(Decimal(found[1]) * _UNITS_US[found[2]])
+    try:
+        return durations.duration_us(text)
+    except ValueError as error:
+        _bad(f"[statement] lag = {text!r} is no duration: {error}", 'write lag = "3h"')
 
 
 def _names_columns(table: StatementTable) -> bool:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from payonce.core.durations import duration_us
 from payonce.core.errors import PayonceError
 from payonce.core.model import SECOND_US, Limits
 from payonce.service import batchfile_tables as tables
 from payonce.service.batchfile_check import Faults, read_table
 from payonce.service.batchfile_costs import check_costs, read_policy
-from payonce.service.durations import amounts_minor, duration_us, rate_per_ks
+from payonce.service.durations import amounts_minor, rate_per_ks
 
 _DEFAULT_TIMEOUT_US = 10 * SECOND_US
 _SHORTEST_LEASE_US = SECOND_US

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from payonce.service.durations import DURATION_FORM, MONEY_FORM, RATE_FORM
+from payonce.core.durations import DURATION_FORM
+from payonce.service.durations import MONEY_FORM, RATE_FORM
 
 Identifier = Annotated[str, Meta(min_length=1, max_length=200)]
 Duration = Annotated[str, Meta(description=DURATION_FORM)]

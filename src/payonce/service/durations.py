@@ -1,4 +1,4 @@
-"""Durations, rates and amounts as a batch file writes them, turned into exact whole numbers.
+"""Rates and amounts as a batch file writes them, turned into exact whole numbers; durations for people.
 
 A bare number is refused everywhere: it has no unit, and a guessed one would be wrong by a factor of a thousand.
 No float is accepted or made: TOML's ``1.5`` is not the text ``"1.5s"``.
@@ -11,32 +11,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final
 
+from payonce.core.durations import UNIT_US
 from payonce.core.money import currency_code, format_minor, parse_minor
 
-_UNIT_US: Final[dict[str, int]] = {
-    "us": 1,
-    "ms": 1_000,
-    "s": 1_000_000,
-    "m": 60_000_000,
-    "h": 3_600_000_000,
-    "d": 86_400_000_000,
-}
-_DURATION: Final = re.compile(r"(\d{1,12})(?:\.(\d{1,6}))? ?(us|ms|s|m|h|d)", re.ASCII)
 _RATE: Final = re.compile(r"(\d{1,9})(?:\.(\d{1,6}))? ?/ ?(s|m|h)", re.ASCII)
-DURATION_FORM: Final = 'a duration with its unit in quotes, such as "500ms", "30s", "5m" or "24h"'
 RATE_FORM: Final = 'calls per second, minute or hour in quotes, such as "80/s" or "5/m"'
 MONEY_FORM: Final = 'an amount in major units in quotes for each currency, such as {USD = "15000.00"}'
-
-
-def duration_us(text: str) -> int:
-    """The duration in whole microseconds, exactly. Raises ValueError saying what is expected."""
-    found = _DURATION.fullmatch(text.strip())
-    if found is None:
-        raise ValueError(f"expected {DURATION_FORM}")
-    exact = _exact(found[1], found[2]) * _UNIT_US[found[3]]
-    if exact.denominator != 1:
-        raise ValueError("durations are counted in whole microseconds")
-    return exact.numerator
 
 
 def rate_per_ks(text: str) -> int:
@@ -48,7 +28,7 @@ def rate_per_ks(text: str) -> int:
     found = _RATE.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"expected {RATE_FORM}")
-    per_ks = _exact(found[1], found[2]) * 1_000_000_000 // _UNIT_US[found[3]]
+    per_ks = _exact(found[1], found[2]) * 1_000_000_000 // UNIT_US[found[3]]
     if per_ks < 1:
         raise ValueError('the slowest rate is one call in 1,000 seconds ("4/h")')
     return per_ks

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import orjson
 
+from payonce.core.durations import duration_us
 from payonce.core.errors import ConfigError
 from payonce.core.events import from_iso
 from payonce.core.keys import KeyFormat, KeyFormatName, KeyMaker
@@ -19,7 +20,6 @@ from payonce.core.model import Batch, Item, OpenIntent
 from payonce.core.states import ItemEvent, ItemState
 from payonce.ledger.protocol import Ledger
 from payonce.reconcile.model import LedgerLine
-from payonce.service.durations import duration_us
 
 ADOPTED: Final = "ADOPT"
 _PAGE: Final = 1000

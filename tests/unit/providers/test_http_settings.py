@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from payonce.core.durations import duration_us
 from payonce.core.errors import ConfigError
 from payonce.core.keys import KeyFormat
 from payonce.core.model import KeyDeclaration, LookupDeclaration, Request
-from payonce.providers.settings_values import duration_us
 from tests.unit.providers.httpkit import KEY, LOOKUP, REFUND, Bench, item, with_call
 
 INTERFACE = """

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from payonce.core.durations import duration_us
 from payonce.core.errors import MoneyError
-from payonce.service.durations import amounts_minor, duration_text, duration_us, rate_per_ks
+from payonce.service.durations import amounts_minor, duration_text, rate_per_ks
 
 
 @pytest.mark.parametrize(

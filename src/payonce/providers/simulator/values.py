@@ -6,20 +6,11 @@ The simulator counts time in integer microseconds only, so that two runs with on
 
 from __future__ import annotations
 
-import re
 from typing import TypeVar
 
-Name = TypeVar("Name", bound=str)
+from payonce.core import durations
 
-_UNITS_US = {
-    "us": 1,
-    "ms": 1_000,
-    "s": 1_000_000,
-    "m": 60_000_000,
-    "h": 3_600_000_000,
-    "d": 86_400_000_000,
-}
-_DURATION = re.compile(r"(\d{1,12})(?:\.(\d{1,9}))?\s*(us|ms|s|m|h|d)", re.ASCII)
+Name = TypeVar("Name", bound=str)
 
 
 class ConfigError(ValueError):
@@ -34,15 +25,12 @@ def duration_us(value: object, *, where: str) -> int:
     """
     if value == 0 and not isinstance(value, bool):
         return 0
-    found = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None:
+    if not isinstance(value, str):
         raise ConfigError(f"{where}: {value!r} is not a duration such as '20ms', '5s' or '24h'")
-    fraction = found[2] or ""
-    shift: int = 10 ** len(fraction)
-    scaled = int(found[1] + fraction) * _UNITS_US[found[3]]
-    if scaled % shift:
-        raise ConfigError(f"{where}: {value!r} is finer than a microsecond")
-    return scaled // shift
+    try:
+        return durations.duration_us(value)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {value!r} is not a duration: {error}") from None
 
 
 def duration_range_us(value: object, *, where: str) -> tuple[int, int]:
