@@ -84,7 +84,71 @@ def test_providers_print_what_they_promise(desk: Desk) -> None:
     assert [declared["kind"] for declared in desk("providers", "simulator", "--json").json["providers"]] == [
         "simulator"
     ]
-    assert "guarantee" in desk("providers").out
+    assert "guarantee" in desk("providers", "stripe").out
+    table = desk("providers").out.splitlines()
+    assert table[0].split()[:3] == ["KIND", "OPERATION", "KEYS"]
+    assert len(table) == 1 + len(found) and max(map(len, table)) < 110
+
+
+@pytest.mark.parametrize(
+    ("provider", "operation", "meant"),
+    [
+        ('kind = "simulator"\nstate = "p.jsonl"', "refnd", "did you mean 'refund'? operation is one of refund, payout"),
+        ('kind = "stripe"', "transfr", "did you mean 'transfer'? operation is one of transfer, refund"),
+        ('kind = "paypal"', "invoice", "operation is one of refund, payout"),
+        ('kind = "http"\nbase_url = "https://api.example.com"', "payouts", "did you mean 'payout'?"),
+    ],
+)
+def test_an_operation_with_a_slip_is_refused(desk: Desk, provider: str, operation: str, meant: str) -> None:
+    """With what this provider can do, the nearest first; before the input is read, and nothing is left behind."""
+    desk.write()
+    text = (desk.folder / "batch.toml").read_text().replace('operation = "refund"', f'operation = "{operation}"')
+    (desk.folder / "batch.toml").write_text(text[: text.index("[provider]")] + f"[provider]\n{provider}\n")
+    (desk.folder / "refunds.csv").unlink()
+    for command in ("plan", "run"):
+        said = desk(command, "batch.toml", "--json")
+        assert (said.code, said.json["error"]["code"]) == (2, "unknown_operation")
+        assert meant in said.json["error"]["hint"]
+    assert [path.name for path in desk.folder.iterdir()] == ["batch.toml"]
+
+
+def test_an_operation_of_ones_own_is_no_slip(desk: Desk) -> None:
+    """Where the user describes the calls, any other name will do."""
+    from payonce.providers.registry import check_operation
+
+    for name in ("refund", "recall", "topup", "call", "send_gift_card"):
+        check_operation("http", name)
+        check_operation("python", name)
+
+
+def test_a_plan_says_why_it_needs_credentials(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It binds the batch to an account; nothing is left behind."""
+    monkeypatch.delenv("STRIPE_API_KEY", raising=False)
+    desk.write()
+    text = (desk.folder / "batch.toml").read_text()
+    (desk.folder / "batch.toml").write_text(text[: text.index("[provider]")] + '[provider]\nkind = "stripe"\n')
+    said = desk("plan", "batch.toml", "--json")
+    assert (said.code, said.json["error"]["code"]) == (2, "missing_variable")
+    assert "bound to one account when it is sealed" in said.json["error"]["hint"]
+    assert not list(desk.folder.glob("payonce.db*"))
+
+
+def test_a_short_command_that_fails_leaves_nothing_behind(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a key, or with a bad row: no batch file and no ledger; a batch file that was there stays."""
+    monkeypatch.delenv("STRIPE_API_KEY", raising=False)
+    (desk.folder / "charges.csv").write_text("id,charge,amount,currency\nr1,ch_1,1.00,USD\n")
+    short = ("refund", "charges.csv", "--provider", "stripe", "--batch", "nov", "--yes")
+    said = desk(*short)
+    assert said.code == 2 and "STRIPE_API_KEY" in said.err and "removed again" in said.err
+    assert [path.name for path in desk.folder.iterdir()] == ["charges.csv"]
+    assert desk(*short, "--plan-only").code == 0
+    assert desk(*short).code == 2
+    assert (desk.folder / "nov.toml").exists()
+    with (desk.folder / "charges.csv").open("a") as file:
+        file.write("r2,ch_2,-1.00,USD\n")
+    sim = ("refund", "charges.csv", "--provider", "simulator", "--set", "state=p.jsonl", "--batch", "dec", "--yes")
+    assert desk(*sim).code == 2
+    assert not (desk.folder / "dec.toml").exists()
 
 
 def test_a_restored_ledger_is_accepted_by_a_person_only(desk: Desk) -> None:

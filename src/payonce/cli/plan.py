@@ -14,7 +14,7 @@ from payonce.cli.common import Common, command
 from payonce.cli.plan_view import show_plan
 from payonce.cli.screen import Screen
 from payonce.service import batchfile, planning
-from payonce.service.opening import opened, url_of
+from payonce.service.opening import opened, opened_or_blank, url_of
 from payonce.service.overlaps import reason_of
 
 _OPTIONS = (
@@ -69,9 +69,13 @@ def plan(common: Common, /, batch_file: Path, amend: bool, **said: Any) -> int:
     options = options_of(said, amend=amend)
     file = batchfile.load(batch_file)
     common.named = (file.id, str(batch_file))
-    with opened(url_of(file, common.ledger), create=True) as ledger:
+    url = url_of(file, common.ledger)
+    with opened_or_blank(url) as ledger:
         prepared = asyncio.run(planning.prepare(file, ledger, options))
-        report = prepared.seal(ledger)
+    report = prepared.report
+    if prepared.can_seal:
+        with opened(url, create=True) as ledger:
+            report = prepared.seal(ledger)
     if common.json:
         screen.document(report.as_json())
     else:

@@ -24,7 +24,7 @@ from payonce.core.model import Status
 from payonce.engine.run import RunOutcome
 from payonce.service import batchfile, inspecting, planning, running, trailing_run, trailing_settings
 from payonce.service.batchfile import BatchFile
-from payonce.service.opening import opened, url_of
+from payonce.service.opening import opened, opened_or_blank, url_of
 from payonce.service.overlaps import OverlapError
 from payonce.service.report_plan import PlanReport
 
@@ -95,13 +95,16 @@ class Ended:
 def _plan(screen: Screen, file: BatchFile, url: str, options: planning.Options, *, ask: bool) -> bool:
     """Seals the batch if need be; whether all of its targets were read just now. Raises InputError where it cannot be
     sealed; UsageError where the person says no."""
-    with opened(url, create=True) as ledger:
+    with opened_or_blank(url) as ledger:
         prepared = asyncio.run(planning.prepare(file, ledger, options))
-        report, shown = prepared.report, False
-        if not report.sealed and prepared.can_seal and ask and screen.interactive:
-            show_plan(screen, report)
-            shown = True
-            confirmed("seal and send this batch?", kept="nothing was sealed and nothing was sent")
+    report, shown = prepared.report, False
+    if not report.sealed and prepared.can_seal and ask and screen.interactive:
+        show_plan(screen, report)
+        shown = True
+        confirmed("seal and send this batch?", kept="nothing was sealed and nothing was sent")
+    if not report.sealed and not prepared.can_seal:
+        raise _held_up(file, report)
+    with opened(url, create=True) as ledger:
         sealed = prepared.seal(ledger)
         started = any(batch.started_us is not None for batch in ledger.batches(file.id))
     if not sealed.sealed:

@@ -33,7 +33,10 @@ def init(common: Common, folder: Path) -> None:
 @click.argument("kind", required=False)
 @click.pass_obj
 def providers(common: Common, kind: str | None) -> None:
-    """What each adapter promises about its provider: keys, look-up, limits, and what a crash leaves to you."""
+    """What each adapter promises about its provider: keys, look-up, limits, and what a crash leaves to you.
+
+    Without KIND one line for each; with it everything, and the sources.
+    """
     from payonce.service.declaring import declarations
 
     screen = Screen(common)
@@ -41,10 +44,29 @@ def providers(common: Common, kind: str | None) -> None:
     if common.json:
         screen.document({"providers": found})
         return
+    if kind is None:
+        rows = [[one["kind"], one["operation"], *_glance(one)] for one in found]
+        screen.table(["KIND", "OPERATION", "KEYS", "LOOK-UP", "READS TARGETS", "SETTLES"], rows)
+        screen.note("payonce providers KIND says everything, with sources, and what a crash leaves to you")
+        return
     for number, declared in enumerate(found):
         if number:
             screen.line()
         _declaration(screen, declared)
+
+
+def _glance(declared: dict[str, Any]) -> list[str]:
+    """What matters most of a declaration, in a word each."""
+    from payonce.service.declaring import OPEN
+
+    if declared["kind"] in OPEN:
+        return ["as you declare it"] * 3 + ["-"]
+    return [
+        str(declared["key_retention"] or "no"),
+        "yes" if declared["lookup"] else "no",
+        "yes" if declared["preflight"] else "no",
+        "later" if declared["settles_later"] else "at once",
+    ]
 
 
 def _declaration(screen: Screen, declared: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import click
 from payonce.cli.common import Common, command
 from payonce.cli.run import run
 from payonce.cli.screen import Screen
-from payonce.core.errors import UsageError
+from payonce.core.errors import PayonceError, UsageError
 from payonce.service import shortcuts
 
 # Kinds whose calls are known without a description of the API.
@@ -35,14 +35,19 @@ _OPTIONS = (
 def _short(operation: str, text: str) -> click.Command:
     def execute(common: Common, /, **said: Any) -> Any:
         screen = Screen(common)
-        path = shortcuts.write(_wanted(operation, said), folder=Path.cwd())
+        path, new = shortcuts.write(_wanted(operation, said), folder=Path.cwd())
         screen.note(f"batch file: {path.name} (after a crash: payonce run {path.name})")
         if said["plan_only"]:
             if common.json:
                 screen.document({"written": str(path)})
             return 0
         context = click.get_current_context()
-        return context.invoke(run, batch_file=path, yes=said["yes"], check=said["check"], skip_bad_rows=False)
+        try:
+            return context.invoke(run, batch_file=path, yes=said["yes"], check=said["check"], skip_bad_rows=False)
+        except PayonceError:
+            if new and not common.sending and shortcuts.take_back(path, ledger=common.ledger):
+                screen.note(f"nothing was sealed, so {path.name} was removed again")
+            raise
 
     execute.__doc__ = text
     made = click.pass_obj(execute)

@@ -35,6 +35,9 @@ class Wanted:
     function: Callable[..., Any] | None = None
 
 
+# Kinds whose operations are what the user makes of them; a name of one's own must not be taken for one of these.
+_OPEN: Final = ("http", "python")
+_USUAL: Final = ("refund", "payout", "invoice", "call")
 Builder = Callable[[Mapping[str, Any], Wanted], Provider]
 Describer = Callable[[], Declaration]
 
@@ -85,8 +88,35 @@ def build(
         base=base,
         function=function,
     )
+    check_operation(kind, operation)
     builder: Builder = _module(kind).build
     return builder(table, wanted)
+
+
+def check_operation(kind: str, operation: str) -> None:
+    """Raises ConfigError ``unknown_operation`` for an operation that a provider of this kind does not have, with all that
+    it has, the nearest first. Where any name is allowed, one that is almost a usual one is taken for a slip."""
+    module = _module(kind)
+    if kind in _OPEN:
+        near = get_close_matches(operation, _USUAL, n=1, cutoff=0.85)
+        if operation in _USUAL or not near:
+            return
+        raise ConfigError(
+            f"the operation is {operation!r}, which looks like {near[0]!r} with a slip",
+            code="unknown_operation",
+            hint=f"did you mean {near[0]!r}? {', '.join(_USUAL)} have a meaning of their own; any other name that is not "
+            "almost one of them is yours",
+        )
+    known: tuple[str, ...] = module.OPERATIONS
+    if operation in known:
+        return
+    near = get_close_matches(operation, known, n=1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    raise ConfigError(
+        f"{kind} has no operation {operation!r}",
+        code="unknown_operation",
+        hint=f"{meant}operation is one of {', '.join((*near, *(name for name in known if name not in near)))}",
+    )
 
 
 def declarations() -> tuple[Declaration, ...]:

@@ -34,6 +34,7 @@ _PATHS: Final = {
     "invoice": ("/v1/invoices", "customer"),
     "call": ("/v1/calls", "model"),
 }
+OPERATIONS: Final = tuple(_PATHS)
 _ANSWERS: Final[list[dict[str, Any]]] = [
     {"status": 400, "when": "error.code == 'charge_already_refunded'", "outcome": "already_done"},
     {"status": 400, "when": "error.code == 'invoice_already_paid'", "outcome": "already_done"},

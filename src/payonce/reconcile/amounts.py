@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, ROUND_UP, Decimal
 from typing import Final
 
+from payonce.core import decimals
 from payonce.core.errors import MoneyError
 from payonce.core.money import Money, currency_code, exponent, parse_minor
 from payonce.intake.numbers import Evidence, NumberFormat, Sign, number_format, sign_of
@@ -174,12 +175,23 @@ class _Reader:
             return None
         return known
 
+    def _whole(self, text: str, currency: str) -> int | str:
+        """Minor units written as such, in the provider's own decimals, or what is wrong."""
+        if _MINOR.fullmatch(text) is None:
+            return f"{text!r} is no whole number of minor units"
+        if not self._amount.decimals:
+            return int(text)
+        try:
+            return decimals.read(int(text), currency, self._amount.decimals).minor
+        except MoneyError as error:
+            return error.message
+
     def _read(self, text: str, currency: str) -> int | str:
         """Minor units, or what is wrong."""
         if not text:
             return "the amount is missing"
         if self._form is None:
-            return int(text) if _MINOR.fullmatch(text) else f"{text!r} is no whole number of minor units"
+            return self._whole(text, currency)
         plain = self._form.plain(text)
         if plain is None or (not self._form.settled and sign_of(text) is Sign.DOUBTFUL):
             return f"{text!r} is no amount as this file writes them (decimals after {self._form.decimal!r})"

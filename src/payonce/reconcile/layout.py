@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from payonce.core.decimals import Decimals
+
 
 class Role(StrEnum):
     """What a row is to the operation that is being reconciled."""
@@ -35,14 +37,16 @@ class Standing(StrEnum):
 class Amount:
     """Where a row's amount is: one signed column, a column for each side, or an unsigned one beside its side.
 
-    ``unit`` is that of the text. ``outflow`` is the sign that money leaving has in a signed column: -1 in accounts, +1
-    where amounts are those of the operation; None: the file proves it. ``unsigned``: the role alone gives the sign.
+    ``unit`` is that of the text, ``decimals`` the provider's own where its minor units are not ISO's. ``outflow`` is the
+    sign that money leaving has in a signed column: -1 in accounts, +1 where amounts are those of the operation; None: the
+    file proves it. ``unsigned``: the role alone gives the sign.
     """
 
     column: str
     credit: str | None = None
     side: str | None = None
     unit: Literal["major", "minor"] = "major"
+    decimals: Decimals = field(default_factory=dict)
     outflow: int | None = -1
     unsigned: bool = False
 

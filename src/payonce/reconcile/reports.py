@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from payonce.core import decimals
 from payonce.reconcile.layout import Amount, Credit, Layout, Role, role_table, status_table
 
 _HOUR_US: Final = 3_600_000_000
@@ -69,7 +70,7 @@ STRIPE_API_BALANCE = Layout(
     reference=("source.id", "source"),
     own_prefix="source.metadata.",
     target=("source.charge",),
-    amount=Amount("amount", unit="minor"),
+    amount=Amount("amount", unit="minor", decimals=decimals.STRIPE),
     currency="currency",
     fee="fee",
     net="net",
@@ -84,7 +85,7 @@ STRIPE_API_REFUNDS = Layout(
     reference=("id",),
     own_prefix="metadata.",
     target=("charge", "payment_intent"),
-    amount=Amount("amount", unit="minor", outflow=1),
+    amount=Amount("amount", unit="minor", outflow=1, decimals=decimals.STRIPE),
     currency="currency",
     time=("created",),
     type="object",
@@ -194,7 +195,9 @@ PAYPAL_STL = Layout(
     own=("Custom Field", "Invoice ID"),
     target=("PayPal Reference ID",),
     parent="PayPal Reference ID",
-    amount=Amount("Gross Transaction Amount", side="Transaction  Debit or Credit", unit="minor"),
+    amount=Amount(
+        "Gross Transaction Amount", side="Transaction  Debit or Credit", unit="minor", decimals=decimals.PAYPAL_REPORTS
+    ),
     currency="Gross Transaction Currency",
     time=("Transaction Completion Date", "Transaction Initiation Date"),
     type="Transaction Event Code",
@@ -212,7 +215,9 @@ PAYPAL_TRR = Layout(
     own=("Custom Field", "Invoice ID"),
     target=("PayPal Reference ID",),
     parent="PayPal Reference ID",
-    amount=Amount("Gross Transaction Amount", side="Transaction Debit or Credit", unit="minor"),
+    amount=Amount(
+        "Gross Transaction Amount", side="Transaction Debit or Credit", unit="minor", decimals=decimals.PAYPAL_REPORTS
+    ),
     currency="Gross Transaction Currency",
     time=("Transaction Completion Date", "Transaction Initiation Date"),
     type="Transaction Event Code",

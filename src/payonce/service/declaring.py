@@ -9,7 +9,7 @@ from payonce.providers import registry
 from payonce.service.durations import duration_text
 
 # Kinds that promise nothing by themselves: what holds for a batch is said by its own settings.
-_OPEN: Final = ("http", "python")
+OPEN: Final = ("http", "python")
 
 
 def declarations(kind: str | None = None) -> list[dict[str, Any]]:
@@ -52,7 +52,7 @@ def declaration_json(declared: Declaration, *, summary: str) -> dict[str, Any]:
 
 
 def _guarantee(declared: Declaration) -> str:
-    if declared.kind in _OPEN and declared.key is None and declared.lookup is None:
+    if declared.kind in OPEN and declared.key is None and declared.lookup is None:
         return "as the batch file promises: payonce plan says in one sentence what a crash leaves to you"
     return declared.guarantee
 

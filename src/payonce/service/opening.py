@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from payonce.core.errors import LedgerError, UsageError
-from payonce.ledger.connect import connect
+from payonce.ledger.connect import connect, path_of
+from payonce.ledger.memory import MemoryLedger
+from payonce.ledger.place import refuse_lost
+from payonce.ledger.postgres_address import is_postgres
 from payonce.ledger.protocol import Ledger
 from payonce.service.addresses import DEFAULT_LEDGER, absolute_ledger, ledger_url
 
@@ -62,6 +65,29 @@ def _holds(url: str, batch: str) -> bool:
 
 
 @contextmanager
+def opened_or_blank(url: str) -> Iterator[Ledger]:
+    """The ledger, or an empty one in memory where there is none yet: what is not sealed then leaves nothing behind.
+
+    Raises as ``opened`` does, and LedgerPlaceError where a ledger was there and is lost.
+    """
+    if not is_postgres(url):
+        path = _path(url)
+        if not path.exists():
+            refuse_lost(path)
+            yield MemoryLedger()
+            return
+    with opened(url, create=True) as ledger:
+        yield ledger
+
+
+def _path(url: str) -> Path:
+    try:
+        return path_of(url)
+    except LedgerError as error:
+        raise _misspelt(error) from None
+
+
+@contextmanager
 def opened(url: str, *, create: bool = False, read_only: bool = False) -> Iterator[Ledger]:
     """The ledger, closed again at the end. Raises UsageError where there is none and ``create`` is false, LedgerError
     where it cannot be read or written."""
@@ -70,9 +96,13 @@ def opened(url: str, *, create: bool = False, read_only: bool = False) -> Iterat
     except LedgerError as error:
         if error.code not in _NOT_THERE:
             raise
-        # A wrong folder or a misspelt address is a mistake of whoever typed it, not a fault of a ledger.
-        raise UsageError(error.message, code=error.code, hint=f"{error.hint}; --ledger URL names another") from None
+        raise _misspelt(error) from None
     try:
         yield ledger
     finally:
         ledger.close()
+
+
+def _misspelt(error: LedgerError) -> UsageError:
+    """A wrong folder or a misspelt address is a mistake of whoever typed it, not a fault of a ledger."""
+    return UsageError(error.message, code=error.code, hint=f"{error.hint}; --ledger URL names another")

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Final
 
 from payonce.core.commands import BatchCommand, Control
-from payonce.core.errors import SealedError
+from payonce.core.errors import ConfigError, SealedError
 from payonce.core.model import Batch, BatchSpec, PlainItems
 from payonce.intake import InputSettings, Intake
 from payonce.ledger.actors import this_actor
 from payonce.ledger.protocol import Ledger
 from payonce.providers.protocol import Provider
-from payonce.providers.registry import build
+from payonce.providers.registry import build, check_operation
 from payonce.service import overlaps, problem_file
 from payonce.service.batchfile import BatchFile
 from payonce.service.planning_amend import Addition, addition
@@ -135,6 +135,19 @@ def provider_of(file: BatchFile, *, environ: Mapping[str, str], columns: tuple[s
     )
 
 
+def _asked_provider(file: BatchFile, options: Options, *, columns: tuple[str, ...] | None) -> Provider:
+    """The provider, which planning asks for the account. Raises ConfigError, which says why credentials are needed."""
+    try:
+        return provider_of(file, environ=options.environ, columns=columns)
+    except ConfigError as error:
+        if error.code != "missing_variable":
+            raise
+        why = "a batch is bound to one account when it is sealed, so planning asks whose credentials these are"
+        raise ConfigError(
+            error.message, code=error.code, hint=f"{error.hint}; {why}, and sends nothing else"
+        ) from error
+
+
 async def prepare(file: BatchFile, ledger: Ledger, options: Options) -> Prepared:
     """Reads a batch and compares it with the ledger, ready to be sealed; sends nothing but reads.
 
@@ -144,6 +157,8 @@ async def prepare(file: BatchFile, ledger: Ledger, options: Options) -> Prepared
     if options.problems is not None:
         problem_file.check_name(options.problems)
     found = ledger.batches(file.id)
+    if not found:
+        check_operation(str(file.provider["kind"]), file.operation)
     if found and not options.amend:
         return Prepared(_compared(file, ledger, found[0], options), None, None, file, options)
     if found:
@@ -220,7 +235,7 @@ async def _bound(prepared: Prepared, ledger: Ledger, settings: InputSettings, ba
     file, options, intake, report = prepared.file, prepared.options, prepared.intake, prepared.report
     assert intake is not None, "there are items to be sealed"
     new = prepared.adding.newcomers if prepared.adding is not None else overlaps.of_intake(intake)
-    provider = provider_of(file, environ=options.environ, columns=intake.columns)
+    provider = _asked_provider(file, options, columns=intake.columns)
     await provider.open()
     try:
         identity = await provider.identify()

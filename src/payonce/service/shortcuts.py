@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from payonce.core.errors import UsageError
+from payonce.core.errors import PayonceError, UsageError
 from payonce.core.money import currency_code
 from payonce.providers.secrets import is_secret_setting, references
+from payonce.service.batchfile import load
+from payonce.service.opening import opened, url_of
 
 _TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "refund": ("target", "charge", "charge_id", "payment_intent", "payment_intent_id", "capture_id", "psp_reference"),
@@ -55,8 +57,9 @@ class Shortcut:
     rate: str | None = None
 
 
-def write(wanted: Shortcut, *, folder: Path) -> Path:
-    """The batch file of a short command, written into ``folder`` as ``BATCH.toml``; the same again is no error.
+def write(wanted: Shortcut, *, folder: Path) -> tuple[Path, bool]:
+    """The batch file of a short command, written into ``folder`` as ``BATCH.toml``, and whether it is new; the same again
+    is no error.
 
     Raises UsageError: no such input, a column that cannot be told, a literal credential, another file of that name.
     """
@@ -73,6 +76,7 @@ def write(wanted: Shortcut, *, folder: Path) -> Path:
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
+        return path, True
     except FileExistsError:
         if path.read_text(encoding="utf-8") != text:
             raise UsageError(
@@ -80,7 +84,26 @@ def write(wanted: Shortcut, *, folder: Path) -> Path:
                 code="batch_file_exists",
                 hint=f"payonce run {path} goes on with it; for another batch, take another name",
             ) from None
-    return path
+    return path, False
+
+
+def take_back(path: Path, *, ledger: str | None) -> bool:
+    """Removes a new batch file whose batch was not sealed; whether it did. A sealed batch keeps its file.
+
+    ``ledger`` is what the command line says of the ledger.
+    """
+    file = load(path)
+    try:
+        with opened(url_of(file, ledger), read_only=True) as found:
+            if found.batches(file.id):
+                return False
+    except UsageError as error:
+        if error.code not in ("no_ledger", "no_ledger_folder"):
+            return False
+    except PayonceError:
+        return False  # a ledger that cannot be read may hold the batch
+    path.unlink(missing_ok=True)
+    return True
 
 
 def batch_text(wanted: Shortcut, item: Mapping[str, str], *, source: str) -> str:

@@ -17,7 +17,7 @@ from payonce.service.shortcuts import Columns, Shortcut, write
 def short(folder: Path, header: str, *, operation: str = "refund", name: str = "in.csv", **more: Any) -> Path:
     """Writes an input with this first line, and its batch file."""
     (folder / name).write_text(header + "\n")
-    return write(Shortcut(operation, folder / name, "stripe", "nov", **more), folder=folder)
+    return write(Shortcut(operation, folder / name, "stripe", "nov", **more), folder=folder)[0]
 
 
 @pytest.mark.parametrize(

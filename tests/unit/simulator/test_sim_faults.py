@@ -163,6 +163,8 @@ def test_lookups_meet_faults_of_their_own() -> None:
         ({"key_retenton": "1s"}, "did you mean 'key_retention'"),
         ({"keys": "maybe"}, "keys: 'maybe' is not one of honoured, ignored"),
         ({"latency": 20}, "latency: 20 is not a duration"),
+        ({"latency": "0.0000001s"}, "is not a duration"),
+        ({"latency": "1.s"}, "is not a duration"),
         ({"latency": {"min": "2s", "max": "1s"}}, "min is above max"),
         ({"script": {"r1": ["silent"]}}, r"script.r1\[0\]: unknown fault 'silent'"),
         ({"faults": [{"kind": "hang", "chance": 1}]}, r"faults\[0\]: unknown setting 'chance'"),
@@ -176,3 +178,13 @@ def test_a_mistake_in_the_configuration_is_named(behaviours: dict[str, object], 
     """Nothing unknown is ignored; the message names the place."""
     with pytest.raises(ConfigError, match=says):
         parse(behaviours)
+
+
+def test_a_fraction_of_a_second_is_a_duration() -> None:
+    """Exactly, in whole microseconds."""
+    from payonce.providers.simulator.values import duration_us
+
+    assert duration_us("0.4s", where="x") == 400_000
+    assert duration_us("1.000001s", where="x") == 1_000_001
+    assert duration_us("0.5 ms", where="x") == 500
+    assert duration_us("24h", where="x") == 86_400_000_000

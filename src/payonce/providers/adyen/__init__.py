@@ -19,6 +19,7 @@ from payonce.providers.settings_values import bad_setting, read
 # The versions whose fields answers.py reads; part of the address, and so of what a batch is bound to.
 _CHECKOUT: Final = "v72"
 _TRANSFERS: Final = "v4"
+OPERATIONS: Final = tuple(DECLARATIONS)
 
 
 class AdyenTable(OfficialTable, frozen=True, forbid_unknown_fields=True, kw_only=True):

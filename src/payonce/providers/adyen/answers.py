@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from payonce.core.decimals import ADYEN
 from payonce.core.model import SECOND_US, Item
 from payonce.core.outcome import Executed, NotExecuted, Outcome, Refused, Stop, Unresolved
 from payonce.core.states import Settlement
@@ -86,7 +87,7 @@ def _refund(tree: Mapping[str, Any], item: Item, account: str) -> Outcome:
     if tree.get("status") != "received":
         raise Unreadable(f"{reference} is {tree.get('status')!r}, which Adyen does not document")
     amount = mapping(tree.get("amount"))
-    billed = minor(amount.get("value"), amount.get("currency"))
+    billed = minor(amount.get("value"), amount.get("currency"), ADYEN)
     return Executed(reference, billed=billed, settlement=Settlement.PENDING, kept={"status": "received"})
 
 
@@ -103,7 +104,7 @@ def _transfer(tree: Mapping[str, Any], item: Item, account: str) -> Outcome:
     if settled is Settlement.FAILED:
         return Refused(f"transfer_{status}", f"Adyen took {reference} and says that it is {status}")
     amount = mapping(tree.get("amount"))
-    billed = minor(amount.get("value"), amount.get("currency"))
+    billed = minor(amount.get("value"), amount.get("currency"), ADYEN)
     return Executed(reference, billed=billed, settlement=settled, kept={"status": status})
 
 

@@ -8,12 +8,13 @@ from typing import Any, Final
 
 import orjson
 
+from payonce.core.decimals import ADYEN
 from payonce.core.errors import ConfigError
 from payonce.core.model import Item, Request
 from payonce.providers.official.extras import load, quiet
 from payonce.providers.official.recording import Recorded, record
 from payonce.providers.official.settings import Params
-from payonce.providers.official.values import asked
+from payonce.providers.official.values import asked, units
 
 RESERVED: Final = frozenset({"amount", "merchantAccount", "reference", "balanceAccountId", "counterparty", "category"})
 _RECORDING: Final = "https://recording.invalid"
@@ -38,7 +39,7 @@ class AdyenCalls:
         money = asked(item)
         made = {
             **self._params.of(item, key),
-            "amount": {"currency": money.currency, "value": money.minor},
+            "amount": {"currency": money.currency, "value": units(item, ADYEN)},
             "reference": item.id,
         }
         if self._operation == "payout":

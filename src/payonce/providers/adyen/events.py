@@ -11,6 +11,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, Final
 
+from payonce.core.decimals import ADYEN
 from payonce.core.states import Settlement
 from payonce.providers.adyen.answers import TRANSFER_STATUS
 from payonce.providers.official.facts import (
@@ -94,7 +95,7 @@ def _refund(entry: Mapping[str, Any], *, live: bool | None) -> Fact | None:
         word=word(entry.get("reason")) or success,
         own_reference=word(entry.get("merchantReference")),
         target=word(entry.get("originalReference")),
-        money=minor(amount.get("value"), amount.get("currency")),
+        money=minor(amount.get("value"), amount.get("currency"), ADYEN),
         live=live,
         at=word(entry.get("eventDate")),
     )
@@ -112,7 +113,7 @@ def _transfer(tree: Mapping[str, Any]) -> Fact:
         settlement=TRANSFER_STATUS.get(status, Settlement.PENDING),
         word=status,
         own_reference=word(about.get("reference")),
-        money=minor(amount.get("value"), amount.get("currency")),
+        money=minor(amount.get("value"), amount.get("currency"), ADYEN),
         live={"live": True, "test": False}.get(str(tree.get("environment"))),
         at=word(tree.get("timestamp")) or word(about.get("creationDate")),
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from payonce.core.errors import ConfigError
+from payonce.core.keys import encode
 from payonce.core.model import Declaration, Item, Request
 from payonce.core.outcome import (
     Executed,
@@ -122,6 +123,15 @@ class OfficialAdapter(ABC):
 
     async def preflight(self, item: Item, *, timeout_us: int) -> Preflight | None:
         """None, where an adapter offers no cheap read."""
+        return None
+
+    def unsendable(self, item: Item) -> Preflight | None:
+        """What keeps an item's call from being built at all; None where it can be. Nothing is read for such an item."""
+        key = self.declaration.key
+        try:
+            self.prepare(item, key=None if key is None else encode(bytes(32), key.format), step=0)
+        except ConfigError as error:
+            return Preflight(False, error.code, error.message)
         return None
 
     def unfit(self, error: NoAnswer, outcome: Outcome | None, *, missing: str) -> Preflight:

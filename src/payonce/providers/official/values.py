@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from payonce.core.errors import ConfigError
+from payonce.core.decimals import Decimals, read, written
+from payonce.core.errors import ConfigError, MoneyError
 from payonce.core.model import Item
-from payonce.core.money import Money
+from payonce.core.money import Money, currency_code
 from payonce.providers import answers_values as values
 
 
@@ -61,15 +62,15 @@ def named(value: Any) -> str | None:
     return word(value) or word(mapping(value).get("id"))
 
 
-def minor(amount: Any, currency: Any) -> Money:
-    """An amount in minor units. Raises Unreadable for what is not exactly one."""
+def minor(amount: Any, currency: Any, decimals: Decimals) -> Money:
+    """An amount in the provider's minor units. Raises Unreadable for what is not exactly one."""
     code = word(currency)
     if isinstance(amount, bool) or not isinstance(amount, int) or code is None:
         raise Unreadable("the answer states no exact amount with a currency")
     try:
-        return values.amount(amount, unit="minor", currency=code)
-    except ValueError as error:
-        raise Unreadable(str(error)) from error
+        return read(amount, currency_code(code), decimals)
+    except MoneyError as error:
+        raise Unreadable(error.message) from error
 
 
 def major(amount: Any, currency: Any) -> Money:
@@ -87,6 +88,15 @@ def agrees(what: str, told: str | None, *, asked: str, reference: str | None) ->
     """Raises Contradiction where an answer tells something else than was asked; what it does not tell is no matter."""
     if told is not None and told != asked:
         raise Contradiction(f"asked for {what} {asked}, the answer is about {told}", reference=reference)
+
+
+def units(item: Item, decimals: Decimals) -> int:
+    """The item's amount in the provider's minor units. Raises ConfigError for one that it cannot write."""
+    money = asked(item)
+    try:
+        return written(money, decimals)
+    except MoneyError as error:
+        raise ConfigError(f"item {item.id}: {error.message}", code=error.code, hint=error.hint) from error
 
 
 def asked(item: Item) -> Money:

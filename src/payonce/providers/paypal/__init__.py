@@ -18,6 +18,7 @@ from payonce.providers.secrets import Vault
 from payonce.providers.settings_values import bad_setting, read
 
 _ADDRESS: Final = {"live": "https://api-m.paypal.com", "sandbox": "https://api-m.sandbox.paypal.com"}
+OPERATIONS: Final = tuple(DECLARATIONS)
 
 
 class PayPalTable(OfficialTable, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -128,6 +128,9 @@ class PayPalProvider(OfficialAdapter):
         """A refund's capture, as it is now; None for payouts."""
         if self.operation != "refund":
             return None
+        unsendable = self.unsendable(item)
+        if unsendable is not None:
+            return unsendable
         try:
             tree = await self.read(Request("GET", f"/v2/payments/captures/{item.target}"), timeout_us=timeout_us)
             return _judge(tree, item)

@@ -18,6 +18,7 @@ from payonce.providers.stripe.provider import StripeProvider
 
 ADDRESS: Final = "https://api.stripe.com"
 _MODES: Final = {"sk_live_": "live", "rk_live_": "live", "sk_test_": "test", "rk_test_": "test"}
+OPERATIONS: Final = tuple(DECLARATIONS)
 
 
 class StripeTable(OfficialTable, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from payonce.core.decimals import STRIPE, STRIPE_LAST_DIGIT_ZERO, STRIPE_WHOLE_PAYOUTS
 from payonce.core.errors import ConfigError
 from payonce.core.keys import length_prefixed
 from payonce.core.model import Item, Request
 from payonce.providers.official.extras import load, quiet
 from payonce.providers.official.recording import Recorded, record
 from payonce.providers.official.settings import Params
-from payonce.providers.official.values import asked
+from payonce.providers.official.values import asked, units
 
 ITEM: Final = "payonce_item"
 BATCH: Final = "payonce_batch"
@@ -70,12 +71,14 @@ class StripeCalls:
         return {
             **self._own(item, key),
             target_field(item.target): item.target,
-            "amount": asked(item).minor,
+            "amount": _units(item),
         }
 
     def _payout(self, item: Item, key: str) -> dict[str, Any]:
         money = asked(item)
-        made = {**self._own(item, key), "amount": money.minor, "currency": money.currency.lower()}
+        if money.currency in STRIPE_WHOLE_PAYOUTS and money.minor % 100:
+            raise _unwritable(item, f"{money} has a fraction; Stripe pays {money.currency} out in whole units")
+        made = {**self._own(item, key), "amount": _units(item), "currency": money.currency.lower()}
         if item.target != item.id:
             if not item.target.startswith(("ba_", "card_")):
                 raise _bad_target(item, "a payout's target is a bank account (ba_...) or a debit card (card_...)")
@@ -88,7 +91,7 @@ class StripeCalls:
         money = asked(item)
         return {
             **self._own(item, key),
-            "amount": money.minor,
+            "amount": _units(item),
             "currency": money.currency.lower(),
             "destination": item.target,
             "transfer_group": self.group(item),
@@ -110,7 +113,7 @@ class StripeCalls:
         return {
             "customer": item.target,
             "invoice": invoice_of(item),
-            "amount": money.minor,
+            "amount": _units(item),
             "currency": money.currency.lower(),
             "description": str(item.fields.get("description") or item.id),
             "metadata": self._metadata(item, {}),
@@ -141,6 +144,18 @@ def invoice_of(item: Item) -> str:
     found = item.carry.get("invoice")
     assert isinstance(found, str), "a step after the first without the invoice it made"
     return found
+
+
+def _units(item: Item) -> int:
+    """The amount as Stripe counts it. Raises ConfigError for one that it does not take."""
+    money = asked(item)
+    if money.currency in STRIPE_LAST_DIGIT_ZERO and money.minor % 10:
+        raise _unwritable(item, f"{money} has three decimals; Stripe takes {money.currency} with the last one 0")
+    return units(item, STRIPE)
+
+
+def _unwritable(item: Item, why: str) -> ConfigError:
+    return ConfigError(f"item {item.id}: {why}", code="not_representable", hint="round the amount in the input")
 
 
 def _bad_target(item: Item, why: str) -> ConfigError:

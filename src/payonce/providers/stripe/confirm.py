@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from payonce.core.decimals import STRIPE
 from payonce.core.model import SECOND_US, Item
 from payonce.core.outcome import Executed, Execution, Outcome, Refused, Unresolved
 from payonce.core.states import Settlement
@@ -63,7 +64,7 @@ def _single(tree: Mapping[str, Any], item: Item, *, operation: str, batch: str) 
     # A payout's default destination is named in the answer, though the call named none.
     if operation != "payout" or item.target != item.id:
         agrees(f"the {field}", named(tree.get(field)), asked=item.target, reference=reference)
-    billed = minor(tree.get("amount"), tree.get("currency"))
+    billed = minor(tree.get("amount"), tree.get("currency"), STRIPE)
     settled = settlement_of(operation, tree)
     if settled is Settlement.FAILED:
         why = word(tree.get("failure_reason")) or word(tree.get("failure_code")) or word(tree.get("status")) or "failed"
@@ -91,13 +92,13 @@ def _invoice(tree: Mapping[str, Any], item: Item, *, batch: str, step: str) -> O
     settled = settlement_of("invoice", tree)
     if settled is Settlement.FAILED:
         return Refused("invoice_failed", f"Stripe says that invoice {reference} is {tree.get('status')}")
-    billed = minor(tree.get("total"), tree.get("currency"))
+    billed = minor(tree.get("total"), tree.get("currency"), STRIPE)
     return Executed(reference, billed=billed, settlement=settled, kept=kept(tree))
 
 
 def _exactly(amount: Any, currency: Any, *, item: Item, reference: str) -> None:
     """A step before the paying one must already be over the right amount: later it would be paid."""
-    told = minor(amount, currency)
+    told = minor(amount, currency, STRIPE)
     agrees("an amount of", str(told), asked=str(asked(item)), reference=reference)
 
 
@@ -121,7 +122,7 @@ def execution(tree: Mapping[str, Any], *, operation: str, batch: str) -> Executi
     settled = settlement_of(operation, tree)
     return Execution(
         reference=ident(tree),
-        money=minor(tree.get("total" if operation == "invoice" else "amount"), tree.get("currency")),
+        money=minor(tree.get("total" if operation == "invoice" else "amount"), tree.get("currency"), STRIPE),
         own_reference=own,
         at_us=created * SECOND_US if isinstance(created, int) else None,
         settlement=settled,

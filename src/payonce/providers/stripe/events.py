@@ -6,10 +6,13 @@ https://docs.stripe.com/api/events. The age of a signature is not judged: these 
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
+from payonce.core.decimals import STRIPE
 from payonce.core.events import iso
 from payonce.core.model import SECOND_US
+from payonce.core.money import Money
 from payonce.providers.official.facts import BadSignature, Delivery, Fact, NotAnEvent, same_signature, sha256_hmac
 from payonce.providers.official.values import Unreadable, ident, mapping, minor, named, parse_object, word
 from payonce.providers.stripe.calls import BATCH, ITEM
@@ -55,10 +58,18 @@ def facts(delivery: Delivery) -> tuple[Fact, ...]:
                 own_reference=word(metadata.get(ITEM)),
                 batch=word(metadata.get(BATCH)),
                 target=named(about.get("charge")) or named(about.get("destination")) or named(about.get("customer")),
-                money=minor(about.get("total" if kind == "invoice" else "amount"), about.get("currency")),
+                money=_money(about, kind),
                 live=live if isinstance(live, bool) else None,
                 at=iso(created * SECOND_US) if isinstance(created, int) else None,
             ),
         )
     except (ValueError, Unreadable) as error:
         raise NotAnEvent(str(error)) from error
+
+
+def _money(about: Mapping[str, Any], kind: str) -> Money | None:
+    """The object's amount; None in a currency whose decimals Stripe's documentation leaves open."""
+    currency = word(about.get("currency"))
+    if currency is not None and STRIPE.get(currency.upper(), 0) is None:
+        return None
+    return minor(about.get("total" if kind == "invoice" else "amount"), currency, STRIPE)

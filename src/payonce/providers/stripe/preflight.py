@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from payonce.core.decimals import STRIPE
 from payonce.core.model import Item
 from payonce.core.money import Money
-from payonce.providers.official.values import Unreadable, asked, mapping, minor, named
+from payonce.providers.official.values import Unreadable, asked, mapping, minor, named, word
 from payonce.providers.protocol import Preflight
 
 
@@ -24,13 +25,17 @@ def charge_of(tree: Mapping[str, Any]) -> Mapping[str, Any]:
 def judge_charge(tree: Mapping[str, Any], item: Item, *, mode: str | None) -> Preflight:
     """What the charge says about the item. Raises Unreadable."""
     charge = charge_of(tree)
-    total = minor(charge.get("amount"), charge.get("currency"))
-    refunded = minor(charge.get("amount_refunded", 0), charge.get("currency"))
+    money, currency = asked(item), (word(charge.get("currency")) or "").upper()
+    if currency and currency != money.currency:
+        why = f"the charge is in {currency}, the item in {money.currency}"
+        return Preflight(False, "currency_mismatch", why)
+    total = minor(charge.get("amount"), charge.get("currency"), STRIPE)
+    refunded = minor(charge.get("amount_refunded", 0), charge.get("currency"), STRIPE)
     left = total - refunded
     data = {"amount": str(total), "refunded": str(refunded)}
     # Both names of one payment, so that a caller can tell that two targets are the same.
     names = [found for name in ("id", "payment_intent") if (found := named(charge.get(name))) is not None]
-    problem = _problem(charge, asked(item), total=total, left=left, mode=mode)
+    problem = _problem(charge, money, total=total, left=left, mode=mode)
     code, message = problem or (None, None)
     return Preflight(
         problem is None,
@@ -53,8 +58,6 @@ def _problem(
         return "wrong_mode", f"the charge is in {'live' if live else 'test'} mode, the API key in {mode} mode"
     if charge.get("status") not in ("succeeded", "pending", None):
         return "charge_not_paid", f"the charge is {charge.get('status')}: there is nothing to refund"
-    if total.currency != money.currency:
-        return "currency_mismatch", f"the charge is in {total.currency}, the item in {money.currency}"
     if charge.get("disputed") is True:
         return "charge_disputed", "the charge is disputed: its money goes back through the dispute"
     if left.minor == 0:

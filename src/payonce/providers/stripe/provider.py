@@ -89,6 +89,9 @@ class StripeProvider(OfficialAdapter):
         """A refund's charge, as it is now; None for other operations."""
         if self.operation != "refund":
             return None
+        unsendable = self.unsendable(item)
+        if unsendable is not None:
+            return unsendable
         try:
             tree: dict[str, Any] = await self.read(self._target(item), timeout_us=timeout_us)
             return judge_charge(tree, item, mode=self._mode)
