@@ -16,6 +16,7 @@ from payonce.cli.screen import Screen
 from payonce.core.errors import PayonceError, Problem
 
 _MOST_PROBLEMS = 50
+_LONGEST_VALUE = 60
 # Outside of `run` nothing is sent, so an unforeseen error is reported like any other that sent nothing. Once a run has
 # begun, calls may have gone out: then it must not look like "nothing was sent" (2), nor like "start me again" (75).
 _UNFORESEEN_UNSENT, _UNFORESEEN_SENDING = 2, 1
@@ -108,6 +109,11 @@ def as_json(problems: Sequence[Problem]) -> list[dict[str, Any]]:
 
 
 def place(problem: Problem) -> str:
-    """Where a problem is, as editors and compilers write it: ``refunds.csv:12 amount``."""
+    """Where a problem is, as editors and compilers write it, and what stands there: ``refunds.csv:12 amount '$10'``."""
     where = f"{problem.file}:{problem.line}" if problem.line is not None else problem.file
-    return f"{where} {problem.column}" if problem.column else where
+    if problem.column:
+        where = f"{where} {problem.column}"
+    if problem.value is None:
+        return where
+    value = problem.value
+    return f"{where} {value!r}" if len(value) <= _LONGEST_VALUE else f"{where} {value[:_LONGEST_VALUE]!r}..."

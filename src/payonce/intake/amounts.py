@@ -18,7 +18,7 @@ from payonce.intake.numbers import Evidence, NumberFormat, Sign
 _PLACEHOLDERS: Final = "null nan none nil na n/a nat undefined - -- ? <na> (null)"
 _NO_VALUE: Final = frozenset(_PLACEHOLDERS.split())
 _FIX_FLOAT: Final = (
-    "a binary float is no exact amount; give it as text, as a whole number of minor units, or as a decimal"
+    "stands as a binary float, which is no exact amount; give it as text, as a whole number of minor units, or as a decimal"
 )
 
 # What proves a decimal point without a doubt, in a form that needs no rewriting.

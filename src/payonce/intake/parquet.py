@@ -53,9 +53,8 @@ class Parquet:
             try:
                 yield from self._all(database, str(link))
             except duckdb.Error as error:
-                raise Fatal(
-                    self._report.make("unreadable", f"the Parquet file cannot be read: {first_line(error)}")
-                ) from None
+                why = first_line(error).replace(str(link), self._path.name)
+                raise Fatal(self._report.make("unreadable", f"the Parquet file cannot be read: {why}")) from None
         after = self._path.stat()
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
             raise Fatal(self._report.make("input_changed", "the file was changed while it was read; start again"))
