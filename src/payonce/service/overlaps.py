@@ -35,20 +35,22 @@ class Newcomers:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """A new item, and the item of the newest other batch that acts on its target."""
+    """A new item, and the item of the newest other batch that acts on its target. ``named`` is the new item's own name
+    of the target, where the other one knows it by another."""
 
     item: str
     line: int | None
     other: Acting
+    named: str | None = None
 
     @property
     def message(self) -> str:
         """What is the matter, in one sentence."""
         other = self.other
         money = "no amount" if other.money is None else str(other.money)
+        too = f"{other.target} too" if self.named is None else f"{other.target}, which is the same as {self.named}"
         return (
-            f"item {self.item}: item {other.item} of batch {other.batch} ({other.state.value}, {money}) "
-            f"acts on {other.target} too"
+            f"item {self.item}: item {other.item} of batch {other.batch} ({other.state.value}, {money}) acts on {too}"
         )
 
 

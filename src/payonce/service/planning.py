@@ -34,6 +34,7 @@ from payonce.service.planning_input import (
     same_items,
     source_is_gone,
 )
+from payonce.service.planning_known import Known
 from payonce.service.planning_report import blank_report, sealed_report, with_input
 from payonce.service.planning_spec import spec_of, totals_of
 from payonce.service.report_plan import PlanReport, expected
@@ -90,8 +91,8 @@ class Prepared:
                     if raced.code == "already_sealed":
                         self.report = _compared(self.file, ledger, ledger.batches(self.file.id)[0], self.options)
                         return self.report
-                    if raced.code != "batches_changed" or self.adding is not None:
-                        raise
+                    if raced.code != "batches_changed" or self.adding is not None or self.report.checked is not None:
+                        raise  # what was read of the targets was compared with the batches that there were
                     self.report = replace(self.report, overlaps=_overlaps(ledger, self.spec, self.intake, self.options))
             raise SealedError(
                 f"batch {self.file.id} could not be sealed: other batches are sealed all the time",
@@ -249,9 +250,11 @@ async def _bound(prepared: Prepared, ledger: Ledger, settings: InputSettings, ba
         found = overlaps.find(ledger, spec, new, allowed=options.allow_overlap)
         report = replace(report, overlaps=found)
         if options.check and not found.held:
-            checks, checked, warning = await check_targets(provider, new.items, file, intake.file)
+            known = Known(ledger, spec, options.allow_overlap)
+            checks, checked, warning = await check_targets(provider, new.items, file, intake.file, known=known)
             warnings = (*report.warnings, warning) if warning else report.warnings
-            report = replace(report, checks=checks, checked=checked, warnings=warnings)
+            found = known.merged(found)
+            report = replace(report, checks=checks, checked=checked, warnings=warnings, overlaps=found)
     finally:
         await provider.close()
     if report.checks or found.held:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -18,6 +18,7 @@ from payonce.core.money import Money
 from payonce.intake.hashes import Hashes
 from payonce.providers.protocol import Preflight, Provider
 from payonce.service.batchfile import BatchFile
+from payonce.service.planning_known import Known, Shown
 
 _CHUNK: Final = 500
 _AT_ONCE: Final = 16
@@ -37,9 +38,10 @@ class _Asked:
 
 
 async def check_targets(
-    provider: Provider, items: Items, file: BatchFile, source: str
+    provider: Provider, items: Items, file: BatchFile, source: str, *, known: Known | None = None
 ) -> tuple[tuple[Problem, ...], int | None, str | None]:
-    """The items whose target does not fit, how many were read, and a warning where none can be."""
+    """The items whose target does not fit, how many were read, and a warning where none can be. ``known`` compares the
+    others with the ledger under all names of their targets, and keeps the overlaps it finds."""
     findings: list[Problem] = []
     checked = 0
     pacing = _Pacing(file.limits.rate_per_ks)
@@ -48,12 +50,18 @@ async def check_targets(
         results = await _read(provider, chunk, pacing, min(_AT_ONCE, file.limits.concurrency))
         if checked == 0 and all(result is None for result in results):
             return (), None, _NO_READ
+        shown: list[Shown] = []
         for question, result in zip(chunk, results, strict=True):
             if result is None:
                 continue
             checked += len(question.group)
+            if result.ok or result.names:
+                shown.append((question.group, result))
             if not result.ok:
                 findings += [_finding(source, item, result, len(question.group)) for item in question.group]
+        for place, code, words in known.look(shown) if known is not None else ():
+            group, result = shown[place]
+            findings += [_finding(source, item, replace(result, code=code, message=words), 1) for item in group]
     return tuple(sorted(findings, key=lambda problem: problem.line or 0)), checked, None
 
 

@@ -11,12 +11,15 @@ import pytest
 
 import payonce
 from payonce.core.errors import SealedError
-from payonce.core.model import Declaration, Item, NewItem
+from payonce.core.model import Actor, BatchSpec, Declaration, Item, NewItem
 from payonce.core.money import Money
+from payonce.ledger.memory import MemoryLedger
 from payonce.providers.protocol import Preflight
 from payonce.service import batchfile
 from payonce.service.batchfile import BatchFile
+from payonce.service.overlaps import Overlaps
 from payonce.service.planning_checks import check_targets
+from payonce.service.planning_known import Known
 
 BATCH = (
     '[batch]\nid = "b"\noperation = "refund"\ninput = "i.csv"\n[item]\nid = "id"\ntarget = "charge"\namount = "amount"\n'
@@ -122,3 +125,71 @@ def test_overlaps_from_python_need_a_reason(tmp_path: Path, monkeypatch: pytest.
         run("two", allow_overlap=" ")
     assert run("two", allow_overlap="agreed").counts.committed == 1
     assert run("two").counts.committed == 1
+
+
+PAYMENTS = {"1": ("ch_1", "pi_1"), "2": ("ch_2", "pi_2"), "9": ("ch_9", "pi_9")}
+
+
+class Payments(Reads):
+    """Payments with two names each. ``taken`` is what the provider shows as refunded, by the payment's number."""
+
+    def __init__(self, **taken: str) -> None:
+        super().__init__()
+        self.taken = {name.removeprefix("p"): Money(amount, "USD") for name, amount in taken.items()}
+
+    async def preflight(self, item: Item, *, timeout_us: int) -> Preflight | None:
+        """Fits, under both names."""
+        number = item.target.partition("_")[2]
+        taken = self.taken.get(number)
+        return Preflight(True, touched=taken is not None, taken=taken, names=PAYMENTS[number])
+
+
+def ledger_with(items: list[NewItem], **spec: Any) -> MemoryLedger:
+    """A ledger that has a batch "a" with these items."""
+    ledger = MemoryLedger()
+    ledger.seal(BatchSpec("a", "refund", "reads", targets=True, **spec), items, seal="x", actor=Actor())
+    return ledger
+
+
+def known(ledger: MemoryLedger, allowed: str | None = None, **spec: Any) -> Known:
+    """What it knows, for a batch "b"."""
+    return Known(ledger, BatchSpec("b", "refund", "reads", targets=True, **spec), allowed)
+
+
+def look(provider: Any, items: list[NewItem], known: Known, folder: Path) -> list[tuple[str | None, str]]:
+    """The findings: item and code."""
+    found, _, _ = asyncio.run(check_targets(provider, lambda: iter(items), file_of(folder), "i.csv", known=known))
+    return [(one.value, one.code) for one in found]
+
+
+def test_one_payment_under_two_names_is_an_overlap(tmp_path: Path) -> None:
+    """Another batch refunded it by its charge, this one names its payment intent: held until a person allows it."""
+    ledger = ledger_with([item(1, "ch_1", "25.00"), item(2, "ch_2", "30.00")])
+    news = [item(1, "pi_1", "5.00"), item(2, "pi_9", "5.00")]
+    at = known(ledger)
+    assert look(Payments(), news, at, tmp_path) == []
+    held = at.merged(Overlaps())
+    assert (held.held, held.count, held.batches) == (True, 1, ("a",))
+    assert "acts on ch_1, which is the same as pi_1" in held.first[0].message
+    assert held.problems("i.csv")[0].line == 2
+    allowed = known(ledger, "agreed")
+    look(Payments(), news, allowed, tmp_path)
+    assert (allowed.merged(Overlaps()).held, allowed.merged(Overlaps()).count) == (False, 1)
+    elsewhere = known(ledger_with([item(1, "ch_1", "25.00")], account="acct_2"), account="acct_1")
+    look(Payments(), news, elsewhere, tmp_path)
+    assert elsewhere.merged(Overlaps()) == Overlaps()
+
+
+def test_two_names_of_one_payment_in_one_input_are_named(tmp_path: Path) -> None:
+    """Each alone may fit where both together do not, and only one name can hold the target."""
+    news = [item(1, "ch_1", "5.00"), item(2, "ch_9", "5.00"), item(3, "pi_1", "5.00")]
+    assert look(Payments(), news, known(MemoryLedger()), tmp_path) == [("r3", "same_target")]
+
+
+def test_what_was_refunded_outside_the_ledger_is_named(tmp_path: Path) -> None:
+    """Unless a batch of this ledger may have done it, under either name, or a person allows it."""
+    news = [item(1, "pi_1", "5.00"), item(2, "ch_2", "5.00"), item(3, "ch_9", "5.00")]
+    ledger = MemoryLedger()
+    assert look(Payments(p2="1.00"), news, known(ledger), tmp_path) == [("r2", "acted_outside")]
+    assert look(Payments(p2="1.00"), news, known(ledger, "agreed"), tmp_path) == []
+    assert look(Payments(), news, known(ledger), tmp_path) == []
