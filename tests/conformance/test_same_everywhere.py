@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from payonce.testing.ledger_random import Step, histories, play
-from payonce.testing.ledger_world import World
+from payonce.testing.ledger_world import StoreFactory, World
 from tests.conformance.test_ledgers import MemoryFactory, SqliteFactory
+from tests.postgres import PostgresFactory, Server
 
 _SHM = Path("/dev/shm")
 
@@ -31,12 +32,24 @@ def test_sqlite_shows_what_memory_shows_at_length(history: list[Step], targets: 
     _same(history, targets)
 
 
+@settings(max_examples=15, deadline=None)
+@given(history=histories, targets=st.booleans())
+def test_postgres_shows_what_memory_shows(postgres: Server, history: list[Step], targets: bool) -> None:
+    """As above; fewer, since each of them opens connections."""
+    with TemporaryDirectory() as folder:
+        _compare(PostgresFactory(postgres, Path(folder)), history, targets)
+
+
 def _same(history: list[Step], targets: bool) -> None:
     # In memory where possible: thousands of fsyncs prove nothing here.
     with TemporaryDirectory(dir=_SHM if _SHM.is_dir() else None) as folder:
-        memory, sqlite = World(MemoryFactory()), World(SqliteFactory(Path(folder)))
-        try:
-            assert play(sqlite, history, targets=targets) == play(memory, history, targets=targets)
-        finally:
-            memory.close()
-            sqlite.close()
+        _compare(SqliteFactory(Path(folder)), history, targets)
+
+
+def _compare(factory: StoreFactory, history: list[Step], targets: bool) -> None:
+    memory, other = World(MemoryFactory()), World(factory)
+    try:
+        assert play(other, history, targets=targets) == play(memory, history, targets=targets)
+    finally:
+        memory.close()
+        other.close()

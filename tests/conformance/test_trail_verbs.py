@@ -18,12 +18,19 @@ from payonce.core.states import ItemEvent, ItemState
 from payonce.ledger.store_reads import StoreLedger
 from payonce.testing.ledger_world import BATCH, OPERATOR, World
 from tests.conformance.test_ledgers import MemoryFactory, SqliteFactory
+from tests.postgres import PostgresFactory
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """A ledger of each kind."""
-    world = World(MemoryFactory() if request.param == "memory" else SqliteFactory(tmp_path))
+    match request.param:
+        case "memory":
+            world = World(MemoryFactory())
+        case "sqlite":
+            world = World(SqliteFactory(tmp_path))
+        case _:
+            world = World(PostgresFactory(request.getfixturevalue("postgres"), tmp_path / "marks"))
     yield world
     world.close()
 

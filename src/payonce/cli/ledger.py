@@ -10,8 +10,13 @@ from payonce.service.addresses import ledger_url
 
 ledger = LazyGroup(
     "ledger",
-    places={"Commands": {"accept": ("payonce.cli.ledger:accept", "Go on with a restored, moved or copied ledger.")}},
-    help="Look after a ledger that was restored, moved or copied.",
+    places={
+        "Commands": {
+            "accept": ("payonce.cli.ledger:accept", "Go on with a restored, moved or copied ledger."),
+            "copy": ("payonce.cli.ledger:copy", "Move all batches to another store."),
+        }
+    },
+    help="Look after a ledger as a whole: one that was restored or copied, or that goes to another store.",
 )
 
 
@@ -25,11 +30,34 @@ def accept(common: Common, reason: str) -> None:
     """
     from payonce.ledger.actors import this_actor
     from payonce.ledger.connect import accept_place
+    from payonce.service.addresses import shown_ledger
 
     url = ledger_url(common.ledger)
     accept_place(url, reason=reason, actor=this_actor())
     screen = Screen(common)
     if common.json:
-        screen.document({"ledger": url, "accepted": True})
+        screen.document({"ledger": shown_ledger(url), "accepted": True})
     else:
-        screen.line(f"{url} is the one to go on with from now on")
+        screen.line(f"{shown_ledger(url)} is the one to go on with from now on")
+
+
+@command("copy")
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@click.pass_obj
+def copy(common: Common, source: str, target: str) -> None:
+    """Move all batches of the ledger FROM to a new ledger TO: sqlite:PATH, jsonl:PATH or postgresql://...
+
+    Nothing may be at TO, and no run may be under way. The trail goes over byte for byte and is verified there. From then
+    on FROM can only be read. All of it or nothing; cut short, the same command goes on.
+    """
+    from payonce.service.copying import copy_to
+
+    done = copy_to(source, target)
+    screen = Screen(common)
+    if common.json:
+        screen.document(done)
+    else:
+        screen.line(f"{done['batches']} batches with {done['items']} items and {done['events']} events are in {done['to']}")
+        screen.line(f"trail verified, root {done['root']}, checkpoints that still hold: {done['checkpoints']}")
+        screen.line(f"use {done['to']} from now on; {done['from']} can only be read")

@@ -25,6 +25,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
         "plan": ("payonce.cli.plan:plan", "Read, validate and seal a batch; sends nothing."),
         "run": ("payonce.cli.run:run", "Run or resume a batch; the only command a crash needs."),
+        "work": ("payonce.cli.work:work", "Join a sealed batch and work until it is done."),
     },
     "Short ways": {
         "refund": ("payonce.cli.shortcut:refund", "Refund what a file lists; writes the batch file it used."),

@@ -70,6 +70,11 @@ class LedgerError(PayonceError):
     exit_code = 3
 
 
+class LedgerConflict(LedgerError):
+    """The store took a whole transaction back to let another one go on. Nothing of it was written, so the same may be done
+    again."""
+
+
 class LedgerPlaceError(LedgerError):
     """The ledger is not where or what it was: restored from an older copy, copied, or on a network file system."""
 

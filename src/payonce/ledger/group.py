@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from payonce.core.commands import Command, Landed
-from payonce.core.errors import LedgerError, PayonceError
+from payonce.core.errors import LedgerConflict, LedgerError, PayonceError
 from payonce.core.model import Worker
 from payonce.ledger.store_reads import StoreLedger
 from payonce.ledger.verbs import AsyncVerbs, Kind
@@ -158,7 +158,7 @@ class _Thread:
         try:
             if self.failed is not None:
                 raise failure(self.failed)
-            perform(self._store, jobs)
+            _persist(self._store, jobs)
             self.groups += jobs[0].kind != "read"
         except BaseException as error:
             if is_refusal(error):  # only a job that stands alone gets here
@@ -193,12 +193,27 @@ def split(jobs: Iterable[_Job]) -> list[list[_Job]]:
     return parts
 
 
+def _persist(store: StoreLedger, jobs: list[_Job]) -> None:
+    """Performs a group; where the store took it back for another transaction, up to three times in all: nothing of it
+    was written then, and whoever it made way for goes on meanwhile. Verbs that stand alone may have used up what they
+    were given, so they are not repeated."""
+    for last in (False, False, True):
+        try:
+            perform(store, jobs)
+            return
+        except LedgerConflict:
+            if last or jobs[0].kind != "group":
+                raise
+
+
 def perform(store: StoreLedger, jobs: list[_Job]) -> None:
     """Does a group of jobs in one transaction, in order; writes of one worker that follow each other go together."""
     if jobs[0].kind != "group":
         assert jobs[0].call is not None
         jobs[0].result = jobs[0].call(store)
         return
+    for job in jobs:
+        job.error = None  # of a try that was taken back
     with store.group():
         at = 0
         while at < len(jobs):

@@ -19,7 +19,7 @@ from payonce.core.model import Actor
 from payonce.ledger.actors import is_alive as process_is_alive
 from payonce.ledger.actors import this_actor
 from payonce.ledger.log import Log
-from payonce.ledger.place import refuse_rolled_back, state_folder
+from payonce.ledger.place import MOVED_TO, refuse_moved_away, refuse_rolled_back, state_folder
 from payonce.ledger.postgres_address import Address, parse
 from payonce.ledger.postgres_clock import ServerClock
 from payonce.ledger.postgres_link import Link
@@ -56,7 +56,7 @@ class PostgresLedger(StoreLedger):
         address, folder = parse(url), marks or state_folder()
         self._writer: Link | None = None
         if not read_only:
-            self._writer = _open_writer(address, create=create, folder=folder)
+            self._writer = open_writer(address, create=create, folder=folder)
         try:
             self._reader = open_link(address, writing=False)
         except BaseException:
@@ -120,6 +120,7 @@ class PostgresLedger(StoreLedger):
             )
         here = home_of(writer)
         if accept is None:
+            refuse_moved_away(place, meta.get(MOVED_TO))
             refuse_rolled_back(place, self._marker.marks(), body=reads.body)
             refuse_moved(place, meta.get(HOME), here)
         if head.size and accept is None:
@@ -138,11 +139,12 @@ class PostgresLedger(StoreLedger):
             else:
                 return  # another process was faster
             log.emit(body)
+            self._postgres.save_meta(MOVED_TO, "")
             if here is not None:
                 self._postgres.save_meta(HOME, here)
 
 
-def _open_writer(address: Address, *, create: bool, folder: Path | None) -> Link:
+def open_writer(address: Address, *, create: bool, folder: Path | None) -> Link:
     """The writing connection, with the schema up to date."""
     link = open_link(address, writing=True)
     try:

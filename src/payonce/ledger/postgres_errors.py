@@ -11,7 +11,7 @@ from typing import Final
 
 import psycopg
 
-from payonce.core.errors import LedgerError
+from payonce.core.errors import LedgerConflict, LedgerError
 
 _AGAIN: Final = "then run the same command again"
 _REACH: Final = f"see that the server runs and can be reached, {_AGAIN}"
@@ -39,11 +39,6 @@ _CAUSES: Final[dict[str, tuple[str, str, str]]] = {
     "57": ("ledger_unreachable", "the server ended the connection", _REACH),
     "08": ("ledger_unreachable", "the connection was lost", _REACH),
 }
-
-
-class LedgerConflict(LedgerError):
-    """The server took a whole transaction back to let another one go on: nothing of it was written, so it may be
-    done again as it is."""
 
 
 # Deadlock, serialization failure: always rolled back, also where COMMIT reports it.

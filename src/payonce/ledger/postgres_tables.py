@@ -7,7 +7,7 @@ batch, its tallies and workers). Writes are gathered and go with the commit. Eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 
@@ -291,6 +291,10 @@ class PostgresTables:
         rows = self._link.ask(self._sql["claimed"], texts([held(reference) for reference in references]))
         return frozenset(told(row[0]) or "" for row in rows)
 
+    def meta(self) -> Mapping[str, str]:
+        """See ledger.tables."""
+        return dict(self._link.ask(self._reads["meta"]))
+
     def save_meta(self, name: str, value: str) -> None:
-        """Keeps a fact about the ledger itself."""
+        """See ledger.tables."""
         self._link.later(self._sql["save_meta"], name, value)

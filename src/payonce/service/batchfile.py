@@ -17,7 +17,7 @@ from payonce.core.model import Limits
 from payonce.intake import SettingFault, read_format, read_item, read_source
 from payonce.intake.settings import Expect, FileFormat, ItemColumns, OnDuplicate, Query
 from payonce.service import batchfile_tables as tables
-from payonce.service.addresses import absolute_ledger
+from payonce.service.addresses import absolute_ledger, has_literal_password
 from payonce.service.batchfile_check import Faults, check_names, read_table
 from payonce.service.batchfile_limits import Reader, read_limits
 from payonce.service.tomltext import read_toml
@@ -69,6 +69,9 @@ def load(path: Path) -> BatchFile:
     source = read_source(batch.input, wrong) if batch else ""
     _add(wrong, faults)
     ledger = _read(sound, tables.LedgerTable, "ledger", faults)
+    if ledger is not None and ledger.url and has_literal_password(ledger.url):
+        text = "the password must not be written here: put it into an environment variable and write ${NAME}"
+        faults.add(text, table="ledger", key="url", code="literal_secret")
     limits, warnings, provider = read_limits(sound, faults)
     expect = _expect(sound, faults)
     faults.raise_if_any()

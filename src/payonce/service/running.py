@@ -12,7 +12,7 @@ import os
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -76,7 +76,7 @@ async def run_sealed_async(plan: RunPlan) -> RunOutcome:
     store = connect(plan.ledger, create=False)
     ledger = AsyncLedger(store)
     try:
-        batch = await _find(ledger, plan.batch)
+        batch = find_batch(await ledger.batches(plan.batch), plan.batch)
         status = await ledger.status(plan.batch)
         if _is_over(status) or batch.state is BatchState.PAUSED or batch.held:
             return _not_started(batch, status)
@@ -111,8 +111,8 @@ async def run_sealed_async(plan: RunPlan) -> RunOutcome:
             await ledger.close()
 
 
-async def _find(ledger: AsyncLedger, name: str) -> Batch:
-    found = await ledger.batches(name)
+def find_batch(found: Sequence[Batch], name: str) -> Batch:
+    """The one batch that was found by its name. Raises UsageError where there is none."""
     if not found:
         raise UsageError(
             f"there is no batch {name!r} in this ledger",
@@ -170,11 +170,16 @@ def limits_data(limits: Limits) -> dict[str, Any]:
 
 
 def spool_places(url: str) -> tuple[Path, ...]:
-    """Where answers go that the ledger will not take: beside the ledger, then the user's state folder, then /tmp."""
+    """Where answers go that the ledger will not take: beside the ledger, then the user's state folder, then /tmp.
+
+    Nothing lies beside a ledger on a server: the state folder is the first place then, since the next start finds it
+    whatever its working directory is."""
     _, _, path = url.partition(":")
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    beside = Path(path).absolute().parent if path and not path.startswith("//") else Path.cwd()
-    return beside, state / "payonce" / "spool", Path(tempfile.gettempdir()) / f"payonce-spool-{os.getuid()}"
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "payonce" / "spool"
+    last = Path(tempfile.gettempdir()) / f"payonce-spool-{os.getuid()}"
+    if not path or path.startswith("//"):
+        return state, Path.cwd(), last
+    return Path(path).absolute().parent, state, last
 
 
 @contextlib.contextmanager

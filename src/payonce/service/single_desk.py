@@ -8,17 +8,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final, TypeVar
 
 from payonce.core.commands import BatchCommand, Control
-from payonce.core.errors import PayonceError, UsageError
+from payonce.core.errors import LedgerError, PayonceError, UsageError
 from payonce.core.model import SECOND_US, Item, Worker
+from payonce.engine.clock import SystemClock
+from payonce.engine.pacing import LedgerTime
 from payonce.ledger.actors import this_actor
 from payonce.ledger.connect import connect
 from payonce.ledger.store_reads import StoreLedger
 
 MARGIN_US: Final = 30 * SECOND_US
+_CLOCK: Final = SystemClock()
 T = TypeVar("T")
 
 
@@ -48,16 +51,29 @@ class Desk:
         self._url = url
         self._store: StoreLedger | None = None
         self._workers: dict[str, Worker] = {}
+        self._time: LedgerTime | None = None
         self.actor: Final = this_actor()
         self.active: set[tuple[str, str]] = set()
 
     def call(self, verb: Callable[[Desk], T]) -> T:
         """Runs a verb in the store's thread and waits."""
-        return self._pool.submit(verb, self).result()
+        return self._pool.submit(self._do, verb).result()
 
     async def call_async(self, verb: Callable[[Desk], T]) -> T:
         """The same without blocking the event loop."""
-        return await asyncio.wrap_future(self._pool.submit(verb, self))
+        return await asyncio.wrap_future(self._pool.submit(self._do, verb))
+
+    def _do(self, verb: Callable[[Desk], T]) -> T:
+        try:
+            return verb(self)
+        except LedgerError:
+            # A connection that was lost stays lost: the next call opens the ledger again. The workers stay, since what
+            # they have pending is still this process's.
+            store, self._store = self._store, None
+            if store is not None:
+                with suppress(LedgerError):
+                    store.close()
+            raise
 
     @property
     def store(self) -> StoreLedger:
@@ -86,8 +102,8 @@ class Desk:
             raise
 
     def now_us(self) -> int:
-        """Wall-clock microseconds."""
-        return time.time_ns() // 1000
+        """The ledger's time: as it was last told, carried on by a clock that counts suspended time."""
+        return time.time_ns() // 1000 if self._time is None else self._time.now_us()
 
     def worker(self, batch: str, *, lease_us: int) -> Worker:
         """This process's worker on a batch, its lease long enough for one more call."""
@@ -95,8 +111,11 @@ class Desk:
         if worker is None:
             worker = self.store.join(batch, actor=self.actor, lease_us=lease_us)
             self.store.control(batch, Control(BatchCommand.START), actor=self.actor, worker=worker)
-        elif worker.lease_until_us < time.time_ns() // 1000 + lease_us - MARGIN_US // 2:
+        elif worker.lease_until_us < self.now_us() + lease_us - MARGIN_US // 2:
             worker = self.store.renew(worker, lease_us=lease_us)
+        else:
+            return worker
+        self._time = LedgerTime.at(_CLOCK, worker.now_us)
         self._workers[batch] = worker
         return worker
 

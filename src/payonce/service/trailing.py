@@ -8,6 +8,7 @@ elsewhere.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,9 +17,12 @@ from typing import Any
 
 import orjson
 
-from payonce.core.errors import UsageError
+from payonce.core.errors import LedgerError, UsageError
 from payonce.ledger.connect import connect_trail, path_of
+from payonce.ledger.place import state_folder
+from payonce.ledger.postgres_address import is_postgres, parse
 from payonce.ledger.trail_port import TrailReads
+from payonce.service.opening import misspelt
 from payonce.trail import checkpoint, keys, proof
 from payonce.trail.checkpoint import Checkpoint, Signed, origin_of
 from payonce.trail.verify import Verified, verify
@@ -34,16 +38,30 @@ class Places:
 
     @classmethod
     def of(cls, url: str) -> Places:
-        """Beside the ledger's file. Raises UsageError for a ledger that is no file."""
-        path = path_of(url)
+        """Beside the ledger's file; of a ledger on a server, in the user's state folder, under its address's name."""
+        path = _in_state_folder(url) if is_postgres(url) else path_of(url)
         beside = [path.with_name(path.name + end) for end in (".key", ".key.pub", ".checkpoints")]
         return cls(*beside)
 
 
+def _in_state_folder(url: str) -> Path:
+    folder = state_folder()
+    if folder is None:
+        raise UsageError(
+            "there is no folder for this ledger's key and checkpoints",
+            code="no_key",
+            hint="name the key and the checkpoints' file, or set XDG_STATE_HOME",
+        )
+    return folder / re.sub(r"[^A-Za-z0-9._-]+", "_", parse(url).shown.partition("://")[2])
+
+
 @contextmanager
 def trail(url: str) -> Iterator[TrailReads]:
-    """The trail of a ledger, read-only. Raises LedgerError where there is none."""
-    reads = connect_trail(url)
+    """The trail of a ledger, read-only. Raises UsageError where there is none, LedgerError where it cannot be read."""
+    try:
+        reads = connect_trail(url)
+    except LedgerError as error:
+        raise misspelt(error) from None
     try:
         yield reads
     finally:

@@ -47,12 +47,12 @@ class Checkpoints:
 
         Raises UsageError or ConfigError where the key that is named cannot be used: nothing was sent then.
         """
-        own = Places.of(url) if url.startswith("sqlite:") else None
-        key = settings.key or (str(own.key) if own and own.key.is_file() else None)
+        own = Places.of(url)
+        key = settings.key or (str(own.key) if own.key.is_file() else None)
         if key is None:
             return None
         places = settings.publish
-        if own is not None and ToFile(own.checkpoints) not in places:
+        if ToFile(own.checkpoints) not in places:
             places = (*places, ToFile(own.checkpoints))
         return cls(load_private(key, environ=os.environ), settings.checkpoint_every, places)
 

@@ -1,6 +1,7 @@
 """A share of a check in a process of its own: shares need nothing of each other, and there is more than one core.
 
-``python -m payonce.trail.beside URL`` reads a share from standard input. It prints lines under seals, as it comes upon
+``python -m payonce.trail.beside`` reads the ledger's address, which may hold a password and so stands in no list of
+processes, and a share from standard input. It prints lines under seals, as it comes upon
 them, then what the share came to: frames of a batch number and a length, in ``_HEAD``, and the bytes. Lines wait in the
 pipe until they are asked for, so that they are never all in memory.
 """
@@ -26,11 +27,11 @@ class Beside:
 
     def __init__(self, url: str, share: Share) -> None:
         # -P: what lies in the working directory is not taken for a module.
-        command = [sys.executable, "-P", "-m", "payonce.trail.beside", url]
+        command = [sys.executable, "-P", "-m", "payonce.trail.beside"]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)  # noqa: S603
         assert self._process.stdin is not None
-        self._process.stdin.write(msgspec.msgpack.encode(share))
+        self._process.stdin.write(msgspec.msgpack.encode((url, share)))
         self._process.stdin.close()
         self._process.stdin = None
 
@@ -58,9 +59,9 @@ class Beside:
         self._process.wait()
 
 
-def main(url: str) -> None:
+def main() -> None:
     """The other process."""
-    share = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Share)
+    url, share = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=tuple[str, Share])
 
     def send(number: int, body: bytes) -> None:
         sys.stdout.buffer.write(_HEAD.pack(number, len(body)))
@@ -74,4 +75,4 @@ def main(url: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()
