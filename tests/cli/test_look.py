@@ -104,3 +104,42 @@ def test_looking_needs_a_ledger(desk: Desk) -> None:
     said = desk("status", "--json")
     assert said.code in (2, 3)
     assert not list(desk.folder.glob("payonce.db*"))
+
+
+def test_show_is_short_and_says_what_comes_next(desk: Desk) -> None:
+    """A line an event, no event's JSON; for what a person has to decide, when it left, and the next command."""
+    desk.write(items=2, provider='keys = false\nlookup = false\nscript = {R2 = ["reset_after"]}')
+    desk("run", "batch.toml", "--json")
+    found = desk("show", "refunds", "R2", "--json").json
+    assert found["item"]["state"] == "unknown"
+    assert found["intent"]["sent"] <= found["intent"]["send_by"]
+    assert found["next"].startswith("find out at the provider, then payonce resolve refunds R2 ")
+    said = desk("show", "refunds", "R2").out
+    assert "{" not in said
+    assert len(max(said.splitlines(), key=len)) < 200
+    lines = [line.split() for line in said.splitlines()]
+    names = [line[0] for line in lines if line][:8]
+    assert [name for name in ("amount", "key", "sent", "next") if name in names] == ["amount", "sent", "next"]
+    events = [line for line in lines if line and line[0].isdigit()]
+    assert len(events) == len(found["events"])
+    done = desk("show", "refunds", "R1", "--json").json
+    assert (done["intent"], done["next"]) == (None, None)
+
+
+LOOKING = [
+    ["status"], ["status", "batch.toml"], ["items", "batch.toml"], ["show", "batch.toml", "R1"], ["plan", "batch.toml"],
+    ["run", "batch.toml"], ["pause", "batch.toml"], ["results", "batch.toml", "--out", "o.jsonl"],
+    ["trail", "verify"], ["trail", "key"], ["trail", "checkpoint"], ["trail", "prove", "batch.toml", "R1"],
+    ["trail", "erase", "batch.toml", "--reason", "x", "--yes"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", LOOKING, ids=" ".join)
+def test_every_command_says_that_a_ledger_was_lost(done: Desk, command: list[str]) -> None:
+    """One code and one exit code, and no new ledger, which would know of nothing that was paid."""
+    for path in done.folder.glob("payonce.db*"):
+        if not path.name.endswith(".head"):
+            path.unlink()
+    said = done(*command, "--json")
+    assert (said.code, said.json["error"]["code"]) == (3, "ledger_lost"), said
+    assert not (done.folder / "payonce.db").exists()

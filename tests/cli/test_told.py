@@ -70,7 +70,10 @@ def test_a_batch_of_single_calls_is_open(desk: Desk) -> None:
 def test_trouble_is_told_while_it_lasts() -> None:
     """The cause stands in the line; nothing of it once it is over."""
     told = line(status(workers=1, trouble="connect_refused: cannot connect to 127.0.0.1:8799"), Meter())
-    assert told.endswith("cannot reach the provider, trying again: connect_refused: cannot connect to 127.0.0.1:8799")
+    why = "nothing accepts connections at its address (connect_refused, 127.0.0.1:8799)"
+    assert told.endswith(f"cannot reach the provider, trying again: {why}")
+    raw = line(status(workers=1, trouble="dns_failed: [Errno -2] Name or service not known"), Meter())
+    assert raw.endswith("trying again: its name is not found (dns_failed)")
     assert "trying again" not in line(status(workers=1), Meter())
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from payonce.cli.common import Common, batch_of, command
+from payonce.cli.history import happened, header
 from payonce.cli.screen import Screen
-from payonce.cli.words import ITEM_STATES, STATE_STYLE, clock, counts, event_words, show_status
+from payonce.cli.words import ITEM_STATES, STATE_STYLE, clock, counts, show_status
 from payonce.core.states import ItemState
 from payonce.service import inspecting
 from payonce.service.addresses import ledger_url
@@ -91,7 +92,7 @@ def items(
 @click.argument("item")
 @click.pass_obj
 def show(common: Common, batch: str, item: str) -> None:
-    """The whole history of ITEM of BATCH, event by event."""
+    """Where ITEM of BATCH stands, what comes next, and its history, a line an event; everything there is with --json."""
     screen = Screen(common)
     where = batch_of(common, batch)
     with opened(where.url, read_only=True) as ledger:
@@ -101,14 +102,10 @@ def show(common: Common, batch: str, item: str) -> None:
         return
     facts = found["item"]
     screen.line(f"{facts['item']}: {facts['state']}", style=STATE_STYLE.get(facts["state"]))
-    if facts["amount"] is not None:
-        billed = f", billed {facts['billed']} {facts['billed_currency']}" if facts["billed"] else ""
-        screen.line(f"  amount      {facts['amount']} {facts['currency']}{billed}")
-    for name in ("target", "reference", "settlement", "attempts", "generation", "code", "message"):
-        if facts[name] not in (None, ""):
-            screen.line(f"  {name:<11} {facts[name]}")
+    for name, value in header(found):
+        screen.line(f"  {name:<11} {value}")
     for name, value in facts["fields"].items():
         screen.detail(f"  {name} = {value}")
     screen.line()
     for event in found["events"]:
-        screen.line(f"{event['seq']:>8}  {clock(event.get('at'))}  {event.get('type', '?'):<12} {event_words(event)}")
+        screen.line(f"{event['seq']:>8}  {clock(event.get('at'))}  {event.get('type', '?'):<12} {happened(event)}")

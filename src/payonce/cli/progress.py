@@ -6,11 +6,12 @@ ends the drawing only.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections import deque
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from payonce.cli.common import Common
 from payonce.cli.words import ITEM_STATES, seconds
@@ -136,11 +137,26 @@ def line(status: Status, meter: Meter) -> str:
     return f"{told}; {trouble_words(status.trouble)}" if status.trouble else told
 
 
+# What the system says of a connection that does not come up is for programmers; these words are for everybody.
+_ADDRESS: Final = re.compile(r"(?:[\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}\b")
+_TROUBLES: Final = {
+    "connect_refused": "nothing accepts connections at its address",
+    "connect_timeout": "no connection came up in time",
+    "connect_failed": "the connection did not come up",
+    "dns_failed": "its name is not found",
+    "tls_failed": "the encrypted connection did not come up",
+    "proxy_failed": "the proxy did not connect",
+}
+
+
 def trouble_words(trouble: str) -> str:
     """Why nothing moves, while it is tried again."""
-    if trouble.startswith("rate_limited"):
-        return f"the provider wants fewer calls, trying again: {trouble}"
-    return f"cannot reach the provider, trying again: {trouble}"
+    code, _, text = trouble.partition(": ")
+    if code == "rate_limited":
+        return f"the provider wants fewer calls, trying again: {text or code}"
+    address = _ADDRESS.search(text)
+    where = f"{code}, {address[0]}" if address else code
+    return f"cannot reach the provider, trying again: {_TROUBLES.get(code) or text or code} ({where})"
 
 
 def parts(status: Status, meter: Meter) -> tuple[str, str]:

@@ -122,18 +122,3 @@ def seconds(value: float | None) -> str:
     from payonce.service.durations import duration_text
 
     return "?" if value is None else duration_text(int(value * 1_000_000))
-
-
-def event_words(event: Mapping[str, Any]) -> str:
-    """What an event says besides its time, number and type, as ``name=value``; nested values as JSON."""
-    hidden = {"seq", "at", "type", "batch", "item", "n"}
-    return " ".join(f"{name}={_value(value)}" for name, value in event.items() if name not in hidden)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, dict | list):
-        import orjson
-
-        return orjson.dumps(value).decode()
-    text = str(value)
-    return f'"{text}"' if " " in text else text

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from payonce.core.errors import LedgerError
 from payonce.ledger.filesystem import refuse_network
 from payonce.ledger.migrate import APPLICATION_ID, migrate, refuse_newer
+from payonce.ledger.place import refuse_lost
 from payonce.ledger.sqlite_errors import faults
 
 BUSY_TIMEOUT_S: Final = 60.0
@@ -170,7 +171,11 @@ def _is_ledger(path: Path) -> bool:
 
 
 def no_ledger(path: Path) -> LedgerError:
-    """The error for a ledger that does not exist and must not be made."""
+    """The error for a ledger that does not exist and must not be made: a lost one, where its mark is still there."""
+    try:
+        refuse_lost(path)
+    except LedgerError as lost:
+        return lost
     return LedgerError(
         f"there is no ledger at {path}", code="no_ledger", hint="check the path, or plan a batch to make a new one"
     )

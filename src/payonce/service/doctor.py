@@ -19,6 +19,7 @@ from typing import Any, Final
 from payonce.core.errors import PayonceError
 from payonce.core.events import from_iso
 from payonce.core.model import SECOND_US
+from payonce.ledger.place import refuse_lost
 from payonce.service import planning, running
 from payonce.service.batchfile import BatchFile
 from payonce.service.opening import opened
@@ -94,6 +95,7 @@ def _disk(url: str) -> Check:
 def _ledger(url: str) -> Check:
     folder, path = _place(url), Path(url.partition(":")[2])
     if folder is not None and not path.exists():
+        refuse_lost(path.absolute())
         return Check("ledger", True, f"{url} does not exist yet; plan makes it")
     with opened(url, read_only=True) as ledger:
         info, faults = ledger.info(), ledger.check()

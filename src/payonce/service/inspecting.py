@@ -14,7 +14,7 @@ from payonce.core.events import from_iso
 from payonce.core.model import SECOND_US, Batch, Item, Status
 from payonce.core.states import BatchState, ItemState
 from payonce.ledger.protocol import Ledger
-from payonce.service.report import event_json, item_json, status_json
+from payonce.service.report import event_json, intent_json, item_json, next_step, status_json
 
 _PAGE = 1000
 _RECENT_EVENTS = 2000
@@ -137,7 +137,7 @@ def items(
 
 
 def show(ledger: Ledger, batch: str, item: str) -> dict[str, Any]:
-    """One item and all its events in sequence, in the JSON shape."""
+    """One item, its open intent if there is one, what comes next, and all its events in sequence, in the JSON shape."""
     found = find_item(ledger, batch, item)
     events: list[dict[str, Any]] = []
     after = 0
@@ -145,5 +145,8 @@ def show(ledger: Ledger, batch: str, item: str) -> dict[str, Any]:
         page = ledger.events(batch, item=item, after_seq=after, limit=_PAGE)
         events.extend(event_json(event) for event in page)
         if len(page) < _PAGE:
-            return {"item": {**item_json(found), "fields": dict(found.fields)}, "events": events}
+            item_part = {**item_json(found), "fields": dict(found.fields)}
+            opened = ledger.open_intents(batch, [found.n]) if found.state.holds_money else ()
+            intent = intent_json(opened[0]) if opened else None
+            return {"item": item_part, "intent": intent, "next": next_step(found, batch), "events": events}
         after = page[-1].seq

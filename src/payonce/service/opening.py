@@ -84,7 +84,7 @@ def _path(url: str) -> Path:
     try:
         return path_of(url)
     except LedgerError as error:
-        raise _misspelt(error) from None
+        raise misspelt(error) from None
 
 
 @contextmanager
@@ -94,15 +94,16 @@ def opened(url: str, *, create: bool = False, read_only: bool = False) -> Iterat
     try:
         ledger = connect(url, create=create, read_only=read_only)
     except LedgerError as error:
-        if error.code not in _NOT_THERE:
-            raise
-        raise _misspelt(error) from None
+        raise misspelt(error) from None
     try:
         yield ledger
     finally:
         ledger.close()
 
 
-def _misspelt(error: LedgerError) -> UsageError:
-    """A wrong folder or a misspelt address is a mistake of whoever typed it, not a fault of a ledger."""
+def misspelt(error: LedgerError) -> LedgerError | UsageError:
+    """A wrong folder or a misspelt address is a mistake of whoever typed it, not a fault of a ledger; all else stays what it
+    is."""
+    if error.code not in _NOT_THERE:
+        return error
     return UsageError(error.message, code=error.code, hint=f"{error.hint}; --ledger URL names another")

@@ -6,13 +6,14 @@ seconds. docs/reference/json.md is the written contract and is checked against t
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 import orjson
 
 from payonce.core.events import iso
-from payonce.core.model import Batch, Event, Item, Status
+from payonce.core.model import Batch, Event, Item, OpenIntent, Status
 from payonce.core.money import format_minor
 from payonce.core.states import BatchState, ItemState
 
@@ -95,6 +96,43 @@ def item_json(item: Item) -> dict[str, Any]:
         "updated_at": time_text(item.updated_us),
         "n": item.n,
     }
+
+
+def intent_json(intent: OpenIntent) -> dict[str, Any]:
+    """An open intent: its key, when its call left if it did, and what resolving it waits for."""
+    return {
+        "key": intent.key,
+        "sent": time_text(intent.sent_us),
+        "send_by": time_text(intent.send_by_us),
+        "deadline": time_text(intent.deadline_us),
+        "seen": time_text(intent.seen_us),
+        "retry_at": time_text(intent.retry_at_us),
+        "lookups": intent.lookups,
+    }
+
+
+def next_step(item: Item, batch: str) -> str | None:
+    """What has to be done with an item, in words; None where nothing has."""
+    match item.state:
+        case ItemState.PLANNED:
+            return (
+                f"payonce run sends it; not before {iso(item.not_before_us)}"
+                if item.not_before_us
+                else "payonce run sends it"
+            )
+        case ItemState.PENDING:
+            return "payonce run resolves it: it is looked up or sent again under the same key, as the provider allows"
+        case ItemState.UNKNOWN:
+            return (
+                f"find out at the provider, then payonce resolve {shlex.quote(batch)} {shlex.quote(item.id)} "
+                "--as committed|refused|planned --reason TEXT"
+            )
+        case ItemState.REFUSED | ItemState.SKIPPED:
+            return f"payonce retry {shlex.quote(batch)} {shlex.quote(item.id)} --reason TEXT puts it back, if it is to be tried again"
+        case ItemState.COMMITTED:
+            return None
+        case _:
+            assert_never(item.state)
 
 
 def event_json(event: Event) -> dict[str, Any]:

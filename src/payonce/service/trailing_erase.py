@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from payonce.core.model import Actor
-from payonce.ledger.connect import connect
 from payonce.service import outputs_erase
 from payonce.service.inspecting import items as all_items
+from payonce.service.trailing import writable
 
 
 def erase(
@@ -18,12 +18,9 @@ def erase(
     Ids, amounts, references, codes and all digests stay: they are the proof that the money moved once. Raises UsageError
     where an item is unknown or may still be sent; then nothing is erased.
     """
-    ledger = connect(url, create=False)
-    try:
+    with writable(url) as ledger:
         chosen = list(items) or [item.id for item in all_items(ledger, batch)]
         large = outputs_erase.digests(ledger, batch, chosen)
         count = ledger.erase(batch, chosen, fields=fields or None, actor=actor, reason=reason)
         outputs_erase.remove(ledger, url, large)
         return {"batch": batch, "items": count, "fields": sorted(fields) or "all", "events": ledger.info().events}
-    finally:
-        ledger.close()

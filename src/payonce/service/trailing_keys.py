@@ -8,8 +8,7 @@ from typing import Any
 
 from payonce.core.errors import UsageError
 from payonce.ledger.actors import this_actor
-from payonce.ledger.connect import connect
-from payonce.service.trailing import Places
+from payonce.service.trailing import Places, writable
 from payonce.trail import keys
 from payonce.trail.checkpoint import Checkpoint, Signed, origin_of, sign
 
@@ -24,8 +23,7 @@ def make(url: str, *, out: Path | None, rotate: bool, reason: str | None) -> dic
     if rotate and not (reason or "").strip():
         raise UsageError("replacing a key needs a reason", code="no_reason", hint="say why: --reason TEXT")
     path = out or Places.of(url).key
-    ledger = connect(url, create=False)
-    try:
+    with writable(url) as ledger:
         name = origin_of(ledger.info().id)
         old, aside = _set_aside(path) if rotate else (None, None)
         new = keys.new_key(name)
@@ -34,8 +32,6 @@ def make(url: str, *, out: Path | None, rotate: bool, reason: str | None) -> dic
         ledger.record("trail_key", data, actor=this_actor(), reason=reason or "a key for checkpoints")
         info = ledger.info()
         signed = sign(Checkpoint(name, info.events, bytes.fromhex(info.root)), [old, new]) if old else None
-    finally:
-        ledger.close()
     return _made(new, path, public, aside, signed)
 
 
