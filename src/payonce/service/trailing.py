@@ -18,9 +18,10 @@ from typing import Any
 import orjson
 
 from payonce.core.errors import LedgerError, UsageError
-from payonce.ledger.connect import connect_trail, path_of
+from payonce.ledger.connect import connect, connect_trail, path_of
 from payonce.ledger.place import state_folder
 from payonce.ledger.postgres_address import is_postgres, parse
+from payonce.ledger.store_reads import StoreLedger
 from payonce.ledger.trail_port import TrailReads
 from payonce.service.opening import misspelt
 from payonce.trail import checkpoint, keys, proof
@@ -66,6 +67,19 @@ def trail(url: str) -> Iterator[TrailReads]:
         yield reads
     finally:
         reads.close()
+
+
+@contextmanager
+def writable(url: str) -> Iterator[StoreLedger]:
+    """The ledger, to write to its trail. Raises UsageError where there is none, LedgerError where it cannot be written."""
+    try:
+        ledger = connect(url, create=False)
+    except LedgerError as error:
+        raise misspelt(error) from None
+    try:
+        yield ledger
+    finally:
+        ledger.close()
 
 
 def signing_key(url: str, place: str | None) -> keys.SigningKey:
