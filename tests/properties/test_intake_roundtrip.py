@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sqlite3
 import tempfile
 from collections.abc import Callable, Sequence
@@ -16,11 +17,12 @@ from hypothesis import strategies as st
 
 from payonce.core.money import exponent, format_minor
 from payonce.intake import InputSettings, ItemColumns, Query, read
+from payonce.intake.amounts import AmountReader
 from payonce.intake.block import Cells
+from payonce.intake.canonical import encoded, joined
 from payonce.intake.hashes import Hashes
 from payonce.intake.ids import fault_of
-from payonce.intake.numbers import number_format
-from payonce.intake.canonical import encoded, joined
+from payonce.intake.numbers import NumberFormat, number_format
 from payonce.intake.validate import Sound
 
 # (id, target, amount in minor units, currency, memo)
@@ -185,6 +187,26 @@ def test_both_ways_to_write_canonical_lines_agree(table: list[tuple[str, ...]], 
         Cells(names, (one, two)[: len(names)]),
     )
     assert joined(made) in ((b"", b""), encoded(made))
+
+
+usual = st.from_regex(r"\A[0-9]{1,17}(\.[0-9]{1,3})?\Z") | st.sampled_from(
+    ["0", "0.00", "500.00", "500.01", "1,5", " 1.00"]
+)
+
+
+@often
+@given(st.lists(usual, min_size=1, max_size=8), st.sampled_from(["USD", "JPY", "KWD"]), st.booleans(), st.booleans())
+def test_a_column_of_amounts_is_read_as_its_values_are(texts: list[str], code: str, minor: bool, limited: bool) -> None:
+    """The quick way takes a whole column exactly as each value alone would be taken, or not at all."""
+    limit = {code: 50_000} if limited else {}
+    quick, slow = (AmountReader(number=NumberFormat(), minor=minor, max_amount=limit) for _ in range(2))
+    for reader in (quick, slow):
+        reader.read("1.00", code, line=1)
+    found = quick.column(texts, code)
+    wanted = [slow.read(text, code, line=2) for text in texts]
+    assert found is None or (found == wanted and quick.evidence.count == slow.evidence.count)
+    if code == "USD" and not minor and all(re.fullmatch(r"0*[1-9][0-9]?\.[0-9][0-9]", text) for text in texts):
+        assert found is not None, "what is usual is taken quickly"
 
 
 @often

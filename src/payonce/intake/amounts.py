@@ -6,7 +6,7 @@ No float is ever turned into an amount, and no value is rounded: what the curren
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -17,12 +17,13 @@ from payonce.intake.numbers import Evidence, NumberFormat, Sign
 
 _PLACEHOLDERS: Final = "null nan none nil na n/a nat undefined - -- ? <na> (null)"
 _NO_VALUE: Final = frozenset(_PLACEHOLDERS.split())
-_FIX_FLOAT: Final = (
-    "stands as a binary float, which is no exact amount; give it as text, as a whole number of minor units, or as a decimal"
-)
+_FIX_FLOAT: Final = "stands as a binary float, which is no exact amount; give it as text, as a whole number of minor units, or as a decimal"
 
 # What proves a decimal point without a doubt, in a form that needs no rewriting.
 _USUAL: Final = re.compile(r"\d+\.\d\d?", re.ASCII)
+# A whole column of it, with as many decimals as most currencies have, and far from what is too large.
+_USUAL_COLUMN: Final = re.compile(r"(?:\d{1,15}\.\d\d\n)+", re.ASCII)
+_MINOR_COLUMN: Final = re.compile(r"(?:\d{1,17}\n)+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,24 @@ class AmountReader:
             case _:
                 return AmountFault("bad_amount", f"is a {type(value).__name__}, no amount")
         return self._within(found, currency) if isinstance(found, int) else found
+
+    def column(self, texts: Sequence[str], currency: str) -> list[int] | None:
+        """The amounts of a column in which all are sound and written as most are; None where each has to be looked at."""
+        joined = "\n".join(texts) + "\n"
+        if self._minor:
+            usual = _MINOR_COLUMN.fullmatch(joined)
+        elif self._number.decimal == "." and exponent(currency) == 2 and Sign.POINT in self.evidence.first:
+            usual = _USUAL_COLUMN.fullmatch(joined)
+        else:
+            return None
+        if usual is None:
+            return None
+        found = list(map(int, joined.replace(".", "").split()))
+        if min(found) == 0 or max(found) > self._max.get(currency, MAX_MINOR):
+            return None
+        if not self._minor:
+            self.evidence.count[Sign.POINT] += len(found)
+        return found
 
     def _decimal(self, value: Decimal, currency: str) -> int | AmountFault:
         if not value.is_finite():

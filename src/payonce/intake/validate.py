@@ -140,6 +140,9 @@ class Validator:
         self, block: Block, code: str, amounts: Sequence[Any], places: Sequence[int], bad: set[int]
     ) -> list[int | None]:
         """Amounts of one currency; ``places`` says where in the block each stands. Refused and blank ones are None."""
+        usual = None if block.typed else self._amounts.column(amounts, code)
+        if usual is not None:
+            return usual
         known = self._known.setdefault(code, {})
         if len(known) > _REMEMBERED:
             known.clear()
