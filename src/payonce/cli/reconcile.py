@@ -156,6 +156,11 @@ def _show_findings(screen: Screen, found: list[dict[str, Any]]) -> None:
 
 def _show_proofs(screen: Screen, found: dict[str, Any]) -> None:
     for change in found["applied"]:
+    arrived = found["arrived"]
+    if arrived["recorded"]:
+        screen.line(f"the money of {some(arrived['recorded'], 'item')} arrived; written to the ledger")
+    elif arrived["items"]:
+        screen.note(f"the money of {some(arrived['items'], 'item')} arrived since: --apply writes it")
         screen.line(f"{change['item']}: proven {change['proves'].replace('_', ' ')}; written to the ledger")
     for change in found["not_applied"]:
         screen.warn(f"{change['item']}: {change['why']}")

@@ -41,6 +41,7 @@ class Proof(StrEnum):
     NOT_EXECUTED = "not_executed"
     FAILED = "failed"
     RETURNED = "returned"
+    SETTLED = "settled"  # the money of a committed item arrived
     ELSEWHERE = "elsewhere"  # a planned item was executed by someone else: it must not be sent
 
 

@@ -18,7 +18,8 @@ _LISTED_ROWS: Final = 1000
 @dataclass(frozen=True, slots=True)
 class Report:
     """One reconciliation of one batch with one statement. ``lives`` are the findings' ids and states by fingerprint,
-    ``applied`` what was written to the ledger because of it, ``left`` what could not be written and why."""
+    ``applied`` what was written to the ledger because of it, ``left`` what could not be written and why. ``arrived`` are
+    committed items whose money, pending until now, the statement shows as arrived; so many of them were written."""
 
     batch: str
     operation: str
@@ -30,6 +31,8 @@ class Report:
     left: Sequence[Mapping[str, Any]] = ()
     later_facts: int = 0
     account: str | None = None
+    arrived: int = 0
+    arrived_recorded: int = 0
 
     @property
     def found(self) -> bool:
@@ -61,6 +64,7 @@ def document(report: Report) -> dict[str, Any]:
         "elsewhere": [entry.reference for entry in result.elsewhere],
         "applied": list(report.applied),
         "not_applied": list(report.left),
+        "arrived": {"items": report.arrived, "recorded": report.arrived_recorded},
     }
 
 

@@ -291,3 +291,7 @@ REPORTS: Final[tuple[Layout, ...]] = (
     SIMULATOR, STRIPE_BALANCE, STRIPE_PAYOUTS, STRIPE_API_BALANCE, STRIPE_API_REFUNDS, ADYEN_SETTLEMENT, ADYEN_ACCOUNTING,
     PAYPAL_ACTIVITY, PAYPAL_STL, PAYPAL_TRR, PAYPAL_API, OPENROUTER,
 )  # fmt: skip
+# Reports whose done rows say that the money arrived, not only that it left.
+SETTLING: Final = frozenset(
+    layout.name for layout in (ADYEN_SETTLEMENT, ADYEN_ACCOUNTING, STRIPE_API_REFUNDS, STRIPE_PAYOUTS, PAYPAL_ACTIVITY)
+)

@@ -24,6 +24,7 @@ from payonce.service import reconciling_findings as findings
 from payonce.service.inspecting import find_batch
 from payonce.service.reconciling_apply import apply
 from payonce.service.reconciling_compare import compare
+from payonce.service.reconciling_settled import arrived, record
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +89,16 @@ def reconcile_statement(ledger: Ledger, batch: Batch, statement: Statement, aske
     applied: list[dict[str, Any]] = []
     left: list[dict[str, Any]] = []
     later = 0
+    money = arrived(ledger, batch, result, statement)
     if asked.apply and result.proven:
         applied, left = apply(ledger, batch.spec.id, result.proven, statement, actor=actor)
         later = sum(change["proves"] in (Proof.RETURNED.value, Proof.FAILED.value) for change in applied)
         result = compare(ledger, batch, statement)
+    recorded = record(ledger, batch.spec.id, money, statement, actor=actor) if asked.apply else 0
     lives = findings.lives(ledger, batch.spec.id) if applied else known
     report = Report(
         batch.spec.id, batch.spec.operation, statement, result, time.time_ns() // 1000, lives, applied, left, later,
-        account=batch.spec.account,
+        account=batch.spec.account, arrived=len(money), arrived_recorded=recorded,
     )  # fmt: skip
     ledger.control(batch.spec.id, Control(BatchCommand.NOTE, code="reconciled", data=_event(report)), actor=actor)
     return report
@@ -118,5 +121,6 @@ def _event(report: Report) -> dict[str, Any]:
             for currency, sums in result.balance.items()
         },
         "applied": len(report.applied),
+        "arrived": report.arrived_recorded,
         "found": sum(result.counts.get(kind, 0) for kind in Kind if kind.is_finding),
     }

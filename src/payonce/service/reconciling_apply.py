@@ -14,15 +14,17 @@ from payonce.core.events import iso
 from payonce.core.model import Actor, Finding
 from payonce.core.states import ItemEvent, Settlement
 from payonce.ledger.protocol import Ledger
+from payonce.providers.official.facts import settled
 from payonce.reconcile.model import Proof, Proven
 from payonce.reconcile.report import proof_json, row_name
 from payonce.reconcile.statement import Statement
 
-_REASON = {
+REASONS = {
     Proof.EXECUTED: "the statement shows the execution",
     Proof.NOT_EXECUTED: "a complete statement of the time in question does not show it",
     Proof.FAILED: "the statement shows that it failed",
     Proof.RETURNED: "the statement shows that the money came back",
+    Proof.SETTLED: "the statement shows that the money arrived",
     Proof.ELSEWHERE: "the statement shows that it was executed already",
 }
 
@@ -37,7 +39,7 @@ def apply(
     for proof in proven:
         shown = proof_json(proof)
         landed = ledger.operate(
-            batch, proof.line.item, [_change(proof, statement)], actor=actor, reason=_REASON[proof.proof]
+            batch, proof.line.item, [change_of(proof, statement)], actor=actor, reason=REASONS[proof.proof]
         )
         if landed is Landed.LANDED:
             applied.append(shown)
@@ -46,7 +48,8 @@ def apply(
     return applied, left
 
 
-def _change(proven: Proven, statement: Statement) -> Change:
+def change_of(proven: Proven, statement: Statement) -> Change:
+    """The change that writes a proof down."""
     line, entry = proven.line, proven.entry
     data = _evidence(proven, statement)
     match proven.proof:
@@ -61,13 +64,16 @@ def _change(proven: Proven, statement: Statement) -> Change:
         case Proof.NOT_EXECUTED:
             return Change(line.n, ItemEvent.NOT_EXECUTED, data=data, generation=line.generation + 1)
         case Proof.FAILED:
-            return Change(line.n, ItemEvent.REFUSE, data=data, code="failed_at_provider", message=_REASON[proven.proof])
+            return Change(line.n, ItemEvent.REFUSE, data=data, code="failed_at_provider", message=REASONS[proven.proof])
         case Proof.RETURNED:
             failed = entry is not None and not entry.legs and entry.failed
-            settlement = Settlement.FAILED if failed else Settlement.RETURNED
+            # Money that had arrived and is said to have failed came back.
+            settlement = settled(line.settlement, Settlement.FAILED if failed else Settlement.RETURNED)
             return Change(line.n, ItemEvent.SETTLE, data=data, settlement=settlement)
+        case Proof.SETTLED:
+            return Change(line.n, ItemEvent.SETTLE, data=data, settlement=Settlement.SUCCEEDED)
         case Proof.ELSEWHERE:
-            return Change(line.n, ItemEvent.SKIP, data=data, code="executed_elsewhere", message=_REASON[proven.proof])
+            return Change(line.n, ItemEvent.SKIP, data=data, code="executed_elsewhere", message=REASONS[proven.proof])
         case _:
             assert_never(proven.proof)
 
