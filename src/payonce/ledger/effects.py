@@ -201,8 +201,12 @@ def _back_to_planned(desk: Desk, row: ItemRow, stamp: Stamp) -> None:
 
 
 def skip(desk: Desk, row: ItemRow, *, code: str, message: str, stamp: Stamp) -> None:
-    """A planned item is skipped, with its event."""
-    move(desk, row, None, Change(row.n, _E.SKIP, code=code, message=message), _S.SKIPPED, stamp)
+    """A planned item is skipped, with its event. One of whose calls some were executed is a finding: money may have moved."""
+    findings: tuple[Finding, ...] = ()
+    if row.step:
+        message = f"{message} after {row.step} of its calls had been executed"
+        findings = (Finding("half_done", row.id, {"steps": row.step, "carry": load(row.carry)}),)
+    move(desk, row, None, Change(row.n, _E.SKIP, code=code, message=message, findings=findings), _S.SKIPPED, stamp)
 
 
 def trip(desk: Desk, change: Change, stamp: Stamp) -> None:

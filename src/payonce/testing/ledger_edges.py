@@ -7,7 +7,7 @@ import pytest
 from payonce.core.commands import BatchCommand, Change, Landed
 from payonce.core.money import Money
 from payonce.core.states import TRANSITIONS, ItemEvent, ItemState, Settlement
-from payonce.testing.ledger_world import World, fitting, intent
+from payonce.testing.ledger_world import BATCH, World, fitting, intent
 
 _INTENTS = (ItemEvent.INTENT, ItemEvent.RESEND)
 _PAIRS = [(state, event) for state in ItemState for event in ItemEvent]
@@ -117,6 +117,22 @@ class EdgeCases:
         second = world.open_intent(1)
         assert (second.intent, second.key, second.first_sent_us) == (True, "key-1-0-1", world.now_us)
         assert second.request is not None and second.request.path == "/refunds/1"
+        world.assert_sound()
+
+    def test_a_cancelled_item_that_is_half_done_is_a_finding(self, world: World) -> None:
+        """One call of several was executed: the item is skipped as the others are, and a person is told."""
+        worker = world.start(2)
+        for n in (1, 2):
+            world.intend(worker, n)
+            world.change(worker, n, ItemEvent.STEP_DONE, carry={"transfer": f"tr_{n}"})
+            world.intend(worker, n)
+        world.change(worker, 1, ItemEvent.NOT_EXECUTED, code="rate_limited")
+        world.control(BatchCommand.CANCEL, reason="wrong file")
+        world.change(worker, 2, ItemEvent.NOT_EXECUTED, code="rate_limited")
+        found = {(f.kind, f.item): f.data for f in world.ledger.findings(BATCH)}
+        assert found == {("half_done", f"item-{n}"): {"steps": 1, "carry": {"transfer": f"tr_{n}"}} for n in (1, 2)}
+        assert world.counts() == {"skipped": 2}
+        assert "after 1 of its calls" in str(world.item(1).message)
         world.assert_sound()
 
     def test_a_cancelled_batch_takes_nothing_back(self, world: World) -> None:
