@@ -166,8 +166,8 @@ class PlainColumns:
         """The selected items only."""
         ids = list(compress(self.ids, selected))
         targets = ids if self.targets is self.ids else list(compress(self.targets, selected))
-        rest = (list(compress(column, selected)) for column in (self.minors, self.currencies, self.fields))
-        return PlainColumns(ids, targets, *rest)
+        minors, currencies = list(compress(self.minors, selected)), list(compress(self.currencies, selected))
+        return PlainColumns(ids, targets, minors, currencies, list(compress(self.fields, selected)))
 
 
 class PlainItems:

@@ -75,7 +75,7 @@ class AmountReader:
                 return AmountFault("bad_amount", f"is a {type(value).__name__}, no amount")
         return self._within(found, currency) if isinstance(found, int) else found
 
-    def column(self, texts: Sequence[str], currency: str) -> list[int] | None:
+    def column(self, texts: Sequence[str], currency: str) -> Sequence[int] | None:
         """The amounts of a column in which all are sound and written as most are; None where each has to be looked at."""
         joined = "\n".join(texts) + "\n"
         if self._minor:

@@ -138,7 +138,7 @@ class Validator:
 
     def _minors(
         self, block: Block, code: str, amounts: Sequence[Any], places: Sequence[int], bad: set[int]
-    ) -> list[int | None]:
+    ) -> Sequence[int | None]:
         """Amounts of one currency; ``places`` says where in the block each stands. Refused and blank ones are None."""
         usual = None if block.typed else self._amounts.column(amounts, code)
         if usual is not None:
