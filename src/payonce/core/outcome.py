@@ -142,13 +142,15 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class LookupFailed:
-    """A look-up that was not answered: it proves nothing. ``load`` and ``retry_after_us`` as in NotExecuted."""
+    """A look-up that was not answered: it proves nothing. ``load`` and ``retry_after_us`` as in NotExecuted; ``final``: there is
+    nothing to ask with, so asking again cannot help."""
 
     code: str
     message: str = ""
     load: bool = False
     stop: bool = False
     retry_after_us: int | None = None
+    final: bool = False
 
 
 LookupReply = Found | LookupFailed

@@ -49,6 +49,7 @@ from payonce.engine.changes import (
     kept_response,
 )
 from payonce.engine.crashpoints import hit
+from payonce.engine.evidence import Evidence
 from payonce.engine.schedule import Task
 from payonce.engine.preflight import TargetCheck
 from payonce.engine.session import Session
@@ -63,6 +64,7 @@ class Caller:
     calls: asyncio.Semaphore
 
     check: TargetCheck | None = None
+    evidence: Evidence | None = None
     async def work(self, task: Task) -> None:
         """Takes one piece of work to where it can go now, and hands it back to the schedule."""
         if task.item is None:
@@ -160,6 +162,8 @@ class Caller:
             reply = Reply(Unresolved("exception:CancelledError", "the operation was cancelled from within"))
         finally:
             session.in_flight -= 1
+        if self.evidence is not None:
+            await self.evidence.settled(item)
         hit("after_answer")
         return reply
 
@@ -317,8 +321,10 @@ class Caller:
     async def _give_up(self, intent: OpenIntent, verdict: GiveUp, data: dict[str, Any], *, lookups: int = 0) -> None:
         """No rule decides it: unknown, or paid for once more where the batch says so and the ledger lets it."""
         again = self.session.or_pay_again(verdict, intent)
-        if isinstance(again, PayAgain) and await self._pay_again(intent.item, again, data, lookups=lookups):
-            return
+        if isinstance(again, PayAgain):
+            if await self._pay_again(intent.item, again, data, lookups=lookups):
+                return
+            verdict = GiveUp(verdict.code, f"{verdict.message}; paying again is not within its limit")
         await self._record(intent.item, verdict, data, lookups=lookups)
 
     async def _pay_again(self, item: Item, verdict: PayAgain, data: dict[str, Any], *, lookups: int) -> bool:
@@ -382,6 +388,10 @@ class Caller:
 
     async def _lookup_failed(self, intent: OpenIntent, failed: LookupFailed) -> None:
         session, item = self.session, intent.item
+        if failed.final:
+            data = {"lookup": {"failed": failed.code}}
+            await self._give_up(intent, GiveUp(failed.code, failed.message), data, lookups=1)
+            return
         now = session.time.now_us()
         if failed.load:
             wait = session.pacer.refused(retry_after_us=failed.retry_after_us, is_rate=failed.code == "rate_limited")

@@ -20,6 +20,7 @@ CRASH_POINTS: Final = (
     "after_take_over",
     "before_lookup",
     "after_lookup",
+    "after_answer_begun",
     "before_resend",
     "before_spool",
     "after_spool",

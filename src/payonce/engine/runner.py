@@ -19,6 +19,7 @@ from payonce.core.states import RUNNABLE, BatchState, ItemState
 from payonce.engine.attempt import Caller
 from payonce.engine.beside import Beside
 from payonce.engine.crashpoints import hit
+from payonce.engine.evidence import watch
 from payonce.engine.pacing import LedgerTime, Pacer
 from payonce.engine.ports import Clock, EngineLedger, Progress
 from payonce.engine.preflight import TargetCheck
@@ -86,7 +87,7 @@ class Runner:
         try:
             await self.beside.take_over(everything=True)
             await take_in_spool(session, spool)
-            caller = Caller(session, self._keys(), self.calls)
+            caller = Caller(session, self._keys(), self.calls, evidence=watch(session))
             if self.read_targets:
                 caller.check = TargetCheck(session, self.calls, caller.refuse, caller.key)
             workers = [asyncio.create_task(self._work(caller)) for _ in range(self._worker_count())]

@@ -15,6 +15,7 @@ from payonce.core.outcome import AlreadyDone, NotExecuted, Outcome, Refused, Sto
 from payonce.providers import answers_values as values
 from payonce.providers.answers_executed import ExecutionReader, Unsure
 from payonce.providers.answers_paths import Path, PathError, is_true, optional
+from payonce.providers.http_stream import Stream, StreamCut, is_stream
 from payonce.providers.retry_after import parse_retry_after
 from payonce.providers.settings import AnswerTable, KeyTable
 from payonce.providers.settings_values import bad_setting
@@ -40,6 +41,7 @@ class Read:
     parsed: bool
     retry_after_us: int | None
     replayed: bool
+    cut: StreamCut | None = None
 
 
 class _Rule:
@@ -115,20 +117,34 @@ _MESSAGE_PATHS_COMPILED: Final = tuple(Path(text, place="message") for text in _
 class Classifier:
     """All of a provider's knowledge about what its answers mean."""
 
-    def __init__(self, rules: Sequence[AnswerTable], *, key: KeyTable | None, executions: ExecutionReader) -> None:
+    def __init__(
+        self,
+        rules: Sequence[AnswerTable],
+        *,
+        key: KeyTable | None,
+        executions: ExecutionReader,
+        stream: Stream | None = None,
+        operation: str = "",
+    ) -> None:
         self._rules = tuple(
             _Rule(table, place=f"[[provider.answers]] number {n}") for n, table in enumerate(rules, start=1)
         )
         self._replay_header = key.replay_header if key else None
         self._stores_errors = key is not None and key.stores_errors
         self._executions = executions
+        self._stream = stream
+        self._is_call = operation == "call"
 
     def read(self, answer: Answer, *, now_us: int) -> Read:
         """The answer with everything that classifying needs."""
         tree: Any = None
         parsed = True
+        cut: StreamCut | None = None
         try:
-            tree = values.parse(answer.body)
+            streamed = self._stream is not None and is_stream(answer)
+            tree = self._stream.document(answer) if self._stream and streamed else values.parse(answer.body)
+        except StreamCut as broken:
+            parsed, cut = False, broken
         except ValueError:
             parsed = False
         wait = None
@@ -136,12 +152,14 @@ class Classifier:
             wait = parse_retry_after(answer.header("retry-after"), now_us=now_us, date=answer.header("date"))
         replay = answer.header(self._replay_header) if self._replay_header else None
         replayed = replay is not None and replay.lower() not in ("false", "0", "no", "")
-        return Read(answer, tree, parsed, wait.wait_us if wait else None, replayed)
+        return Read(answer, tree, parsed, wait.wait_us if wait else None, replayed, cut)
 
     def outcome(self, read: Read, context: Context) -> Outcome:
         """What the answer says of its own call."""
         if read.answer.truncated:
             return Unresolved("answer_too_long", "the answer is longer than the limit, so it was not read to its end")
+        if read.cut is not None:
+            return Unresolved("stream_cut", str(read.cut), hint_reference=read.cut.reference)
         try:
             for rule in self._rules:
                 if rule.matches(read):
@@ -181,6 +199,9 @@ class Classifier:
 
     def _built_in(self, read: Read, context: Context) -> Outcome:
         status = read.answer.status
+        if 200 <= status < 300 and isinstance(read.tree, dict) and is_true(read.tree.get("error")):
+            # It may have been executed, and billed, before it failed.
+            return Unresolved("error_in_answer", guess_message(read), hint_reference=self._executions.named(read.tree))
         if 200 <= status < 300:
             return self._executed(read, context, reference=None, ruled=False)
         code, message = guess_code(read), guess_message(read)
@@ -190,6 +211,9 @@ class Classifier:
             return NotExecuted("rate_limited", message or code, load=True, retry_after_us=read.retry_after_us)
         if status in (401, 403):
             return Stop(code, message)
+        if status == 402 and self._is_call:
+            # No balance, most likely; some sellers answer so after they were paid.
+            return Stop(code, message or "payment required", executed=True)
         if 300 <= status < 400:
             return Unresolved("redirect", "the provider answered with a redirect, which a call does not follow")
         return Unresolved(code, message, retry_after_us=read.retry_after_us)

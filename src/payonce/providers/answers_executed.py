@@ -141,6 +141,10 @@ class ExecutionReader:
         """Its templates, for checking their placeholders."""
         return (*((self._own,) if self._own else ()), *(template for template, _ in self._echo))
 
+    def named(self, tree: Any) -> str | None:
+        """The reference that a body shows, whatever else it says; None where it shows none."""
+        return values.reference(self._reference.find(tree)) if self._reference else None
+
     def needs_currency(self, item: Item) -> bool:
         """Whether an answer's amount would have no currency: the item has none and no expression tells it."""
         return self._billed is not None and self._currency is None and item.money is None

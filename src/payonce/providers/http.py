@@ -30,7 +30,7 @@ from payonce.providers.http_config import HttpConfig
 from payonce.providers.http_identity import read_identity
 from payonce.providers.protocol import Gate, Identity, Preflight
 from payonce.providers.templates import Context, check_names
-from payonce.providers.transport import Answer, Fault, Transport, TransportSettings
+from payonce.providers.transport import Answer, Fault, HeadSeen, Transport, TransportSettings
 
 TransportMaker = Callable[[TransportSettings], Transport]
 _REQUEST_ID_HEADERS: Final = ("request-id", "x-request-id", "x-correlation-id")
@@ -43,6 +43,8 @@ class HttpProvider:
         self._config = config
         self._transport = make_transport(config.transport)
         self._redactor = config.redactor
+        # Told of a call's id while its answer is still on its way; set by whoever keeps it.
+        self.witness: Callable[[Item, str], None] | None = None
         self._request_ids = config.request_id_headers or _REQUEST_ID_HEADERS
 
     @property
@@ -113,13 +115,19 @@ class HttpProvider:
     async def send(self, request: Request, item: Item, *, key: str | None, timeout_us: int, gate: Gate) -> Reply:
         """See protocol.Provider."""
         started_us = time.time_ns() // 1000
-        result = await self._transport.send(request, timeout_us=timeout_us, gate=gate)
+        if self._config.id_header is None or self.witness is None:
+            result = await self._transport.send(request, timeout_us=timeout_us, gate=gate)
+        else:
+            head = self._head(item)
+            result = await self._transport.send(request, timeout_us=timeout_us, gate=gate, head=head)
         ended_us = time.time_ns() // 1000
         if isinstance(result, Fault):
             return self._faulty(result, started_us=started_us, ended_us=ended_us)
         classifier = self._config.classifier
         read = classifier.read(result, now_us=ended_us)
         outcome = classifier.outcome(read, Context(item, key, self._config.batch))
+        if isinstance(outcome, Unresolved) and self.witness is not None:
+            self._tell(item, result.headers, outcome.hint_reference)
         return Reply(
             self._redacted(outcome),
             sent=True,
@@ -131,6 +139,16 @@ class HttpProvider:
             started_us=started_us,
             ended_us=ended_us,
         )
+
+    def _head(self, item: Item) -> HeadSeen:
+        return lambda _, headers: self._tell(item, headers, None)
+
+    def _tell(self, item: Item, headers: tuple[tuple[bytes, bytes], ...], shown: str | None) -> None:
+        """Tells the call's id: of its header, else as the body shows it."""
+        name = self._config.id_header
+        found = Answer(0, headers, b"").header(name) if name is not None else None
+        if self.witness is not None and (found or shown):
+            self.witness(item, (found or shown or "")[:500])
 
     def _faulty(self, fault: Fault, *, started_us: int, ended_us: int) -> Reply:
         message = self._redactor.text(fault.message)
@@ -173,7 +191,7 @@ class HttpProvider:
         try:
             reply = await lookup.run(context, transport=self._transport, timeout_us=timeout_us)
         except ConfigError as error:
-            return LookupFailed(error.code, error.message)
+            return LookupFailed(error.code, error.message, final=True)
         if isinstance(reply, LookupFailed):
             return replace(reply, message=self._redactor.text(reply.message))
         return replace(reply, response=self._redactor.body(reply.response or b""))

@@ -20,8 +20,10 @@ from payonce.providers.answers import Classifier
 from payonce.providers.answers_executed import ExecutionReader
 from payonce.providers.http_body import Body, FormBody, JsonBody, NoBody
 from payonce.providers.http_headers import TOKEN, base_url, headers, no_secrets_in_templates, transport
+from payonce.providers.answers_paths import optional
 from payonce.providers.http_preflight import HttpPreflight
 from payonce.providers.http_price import Price
+from payonce.providers.http_stream import Stream
 from payonce.providers.lookups import HttpLookup
 from payonce.providers.secrets import Redactor, Vault, is_secret_header, references
 from payonce.providers.settings import CallTable, HttpTable, IdentityTable, KeyTable
@@ -70,6 +72,7 @@ class HttpConfig:
     redactor: Redactor
     mapped: Mapping[str, str] = field(default_factory=dict)
     request_id_headers: tuple[str, ...] = ()
+    id_header: str | None = None
 
     @property
     def templates(self) -> tuple[Template, ...]:
@@ -113,7 +116,9 @@ def configure(
         batch=batch,
         call=_call(settings, names, per_item=per_item),
         executions=executions,
-        classifier=Classifier(settings.answers, key=settings.key, executions=executions),
+        classifier=Classifier(
+            settings.answers, key=settings.key, executions=executions, stream=_stream(settings.call), operation=operation
+        ),
         lookup=lookup,
         price=price,
         preflight=HttpPreflight(settings.preflight, names=names) if settings.preflight else None,
@@ -124,6 +129,7 @@ def configure(
         transport_name=settings.transport,
         redactor=vault.redactor(),
         mapped=mapped,
+        id_header=settings.call.id_header,
         request_id_headers=(settings.request_id_header,) if settings.request_id_header else (),
     )
     _check_paths(settings)
@@ -139,6 +145,14 @@ def _call(settings: HttpTable, names: Names, *, per_item: tuple[tuple[str, Templ
         headers=per_item,
         key_header=settings.key.header if settings.key else None,
     )
+
+
+def _stream(call: CallTable) -> Stream | None:
+    if call.stream_end is not None and call.stream != "events":
+        raise bad_setting('[provider.call] stream_end is for stream = "events"', hint="the other streams have an end of their own")
+    if call.stream is None:
+        return None
+    return Stream(call.stream, optional(call.stream_end, place="[provider.call] stream_end"))
 
 
 def _check_paths(settings: HttpTable) -> None:

@@ -55,6 +55,17 @@ def _key(context: Context) -> str:
     return context.key
 
 
+def _answer_id(context: Context) -> str:
+    found = context.item.carry.get("answer_id") or context.item.reference
+    if not found:
+        raise ConfigError(
+            "the provider's id of the call was never seen, so there is nothing to look up by",
+            code="no_answer_id",
+            hint="the call broke off before its headers arrived; a statement or a person can tell",
+        )
+    return str(found)
+
+
 BUILT_IN: Final[Mapping[str, Getter]] = {
     "id": lambda context: context.item.id,
     "target": lambda context: context.item.target,
@@ -64,6 +75,7 @@ BUILT_IN: Final[Mapping[str, Getter]] = {
     "currency_lower": lambda context: _money(context).currency.lower(),
     "key": _key,
     "batch": lambda context: context.batch,
+    "answer_id": _answer_id,
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ssl
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import metadata
@@ -101,6 +101,10 @@ class TransportSettings:
         return f"{path}{'&' if '?' in path else '?'}{self.query}"
 
 
+# Told of the head of an answer whose body has not arrived with it: status and headers.
+HeadSeen = Callable[[int, tuple[tuple[bytes, bytes], ...]], None]
+
+
 class Transport(Protocol):
     """One provider's connections."""
 
@@ -112,8 +116,11 @@ class Transport(Protocol):
         """Closes all connections; requests in flight were awaited before."""
         ...
 
-    async def send(self, request: Request, *, timeout_us: int, gate: Gate) -> Answer | Fault:
-        """Sends the request once and waits for the whole answer, ``timeout_us`` for everything together.
+    async def send(
+        self, request: Request, *, timeout_us: int, gate: Gate, head: HeadSeen | None = None
+    ) -> Answer | Fault:
+        """Sends the request once and waits for the whole answer, ``timeout_us`` for everything together. ``head`` is called at
+        most once, where the answer's head is there and its body is not.
 
         Raises nothing for what the network or the other side does. A cancelled call counts as may-have-been-sent.
         """

@@ -22,6 +22,7 @@ from payonce.providers.transport import (
     GATE_CLOSED,
     Answer,
     Fault,
+    HeadSeen,
     TransportSettings,
     decoded,
     default_headers,
@@ -110,13 +111,15 @@ class AiohttpTransport:
             await self._session.close()
             self._session = None
 
-    async def send(self, request: Request, *, timeout_us: int, gate: Gate) -> Answer | Fault:
+    async def send(
+        self, request: Request, *, timeout_us: int, gate: Gate, head: HeadSeen | None = None
+    ) -> Answer | Fault:
         """See transport.Transport."""
         cell = _Cell(gate)
         token = _CELL.set(cell)
         deadline = asyncio.get_running_loop().time() + timeout_us / 1e6
         try:
-            return await self._send(request, cell, deadline=deadline)
+            return await self._send(request, cell, deadline=deadline, head=head)
         except _GateClosed:
             return GATE_CLOSED
         except _HandedOverBefore:
@@ -126,16 +129,20 @@ class AiohttpTransport:
         finally:
             _CELL.reset(token)
 
-    async def _send(self, request: Request, cell: _Cell, *, deadline: float) -> Answer | Fault:
+    async def _send(
+        self, request: Request, cell: _Cell, *, deadline: float, head: HeadSeen | None
+    ) -> Answer | Fault:
         now: Callable[[], float] = asyncio.get_running_loop().time
         for _ in range(_FRESH_TRIES):
             try:
-                return await self._exchange(request, cell, left_s=deadline - now())
+                return await self._exchange(request, cell, left_s=deadline - now(), head=head)
             except _StaleConnection:
                 continue
         return Fault("connect_failed", "no usable connection could be had", sent=False)
 
-    async def _exchange(self, request: Request, cell: _Cell, *, left_s: float) -> Answer | Fault:
+    async def _exchange(
+        self, request: Request, cell: _Cell, *, left_s: float, head: HeadSeen | None
+    ) -> Answer | Fault:
         assert self._session is not None, "the transport is not open"
         if left_s <= 0:
             return Fault("connect_timeout", "no time was left to connect", sent=cell.sent, load=True)
@@ -150,6 +157,8 @@ class AiohttpTransport:
             # The library rounds deadlines over 5 s up to whole seconds; ours have to lie inside a lease.
             timeout=aiohttp.ClientTimeout(total=left_s, ceil_threshold=1e9),
         ) as response:
+            if head is not None:
+                head(response.status, response.raw_headers)
             return await self._read(response)
 
     async def _read(self, response: ClientResponse) -> Answer | Fault:

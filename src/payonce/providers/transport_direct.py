@@ -16,7 +16,15 @@ from urllib.parse import urlsplit
 
 from payonce.core.model import Request
 from payonce.providers.protocol import Gate
-from payonce.providers.transport import GATE_CLOSED, Answer, Fault, TransportSettings, default_headers, tls_context
+from payonce.providers.transport import (
+    GATE_CLOSED,
+    Answer,
+    Fault,
+    HeadSeen,
+    TransportSettings,
+    default_headers,
+    tls_context,
+)
 from payonce.providers.transport_connect import Dialer
 from payonce.providers.transport_direct_exchange import Exchange
 from payonce.providers.transport_errors import fault_of
@@ -68,7 +76,9 @@ class DirectTransport:
         # The event loop tells a connection that it is lost only on its next turn.
         await asyncio.sleep(0)
 
-    async def send(self, request: Request, *, timeout_us: int, gate: Gate) -> Answer | Fault:
+    async def send(
+        self, request: Request, *, timeout_us: int, gate: Gate, head: HeadSeen | None = None
+    ) -> Answer | Fault:
         """See transport.Transport."""
         loop = self._loop
         data = self._encode(request)
@@ -86,7 +96,7 @@ class DirectTransport:
             return GATE_CLOSED
         waiter: asyncio.Future[Answer | Fault] = loop.create_future()
         timer = loop.call_at(deadline, connection.expire)
-        connection.hand_over(data, waiter)
+        connection.hand_over(data, waiter, head=head)
         try:
             result = await waiter
         except BaseException:

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 import httptools
 
-from payonce.providers.transport import Answer, Fault, decoded, join
+from payonce.providers.transport import Answer, Fault, HeadSeen, decoded, join
 from payonce.providers.transport_errors import fault_of
 
 # No honest answer has more than this before its body.
@@ -30,6 +30,7 @@ class Exchange(asyncio.Protocol):
 
     __slots__ = (
         "_body",
+        "_head",
         "_head_done",
         "_headers",
         "_limit",
@@ -50,6 +51,7 @@ class Exchange(asyncio.Protocol):
         self._lost = lost
         self._transport: asyncio.Transport | None = None
         self._waiter: asyncio.Future[Answer | Fault] | None = None
+        self._head: HeadSeen | None = None
         self._parser: Any = httptools.HttpResponseParser(self)
         self.usable = True
         self.idle_since = 0.0
@@ -66,10 +68,13 @@ class Exchange(asyncio.Protocol):
 
     # What the transport asks for.
 
-    def hand_over(self, data: bytes, waiter: asyncio.Future[Answer | Fault]) -> None:
+    def hand_over(
+        self, data: bytes, waiter: asyncio.Future[Answer | Fault], *, head: HeadSeen | None = None
+    ) -> None:
         """Gives the request to the socket. From here on its bytes may have left; the waiter gets what comes of it."""
         assert self._transport is not None and self._waiter is None, "a connection carries one exchange at a time"
         self._waiter = waiter
+        self._head = head
         self._transport.write(data)
 
     def expire(self) -> None:
@@ -123,6 +128,9 @@ class Exchange(asyncio.Protocol):
         except httptools.HttpParserError as error:
             self._end(self._broken("bad_answer", f"not HTTP/1.1: {str(error)[:200]}"))
             self.discard()
+        if self._head is not None and self._head_done and self._waiter is not None:
+            told, self._head = self._head, None
+            told(self._status, tuple(self._headers))
 
     # What the parser calls.
 

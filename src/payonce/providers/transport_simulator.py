@@ -16,7 +16,7 @@ from payonce.providers.simulator import (
     World,
     wall_clock_us,
 )
-from payonce.providers.transport import GATE_CLOSED, Answer, Fault, TransportSettings
+from payonce.providers.transport import GATE_CLOSED, Answer, Fault, HeadSeen, TransportSettings
 
 
 class WorldTransport:
@@ -56,8 +56,10 @@ class WorldTransport:
             self._journal = None
             self._client = None
 
-    async def send(self, request: Request, *, timeout_us: int, gate: Gate) -> Answer | Fault:
-        """See transport.Transport."""
+    async def send(
+        self, request: Request, *, timeout_us: int, gate: Gate, head: HeadSeen | None = None
+    ) -> Answer | Fault:
+        """See transport.Transport. Answers arrive whole, so there is never a head alone."""
         assert self._client is not None, "the transport is not open"
         if not gate():
             return GATE_CLOSED

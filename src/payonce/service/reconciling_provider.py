@@ -152,7 +152,7 @@ async def _found(provider: Provider, item: Item) -> Found:
         answer = await provider.lookup(item, key=None, step=item.step, timeout_us=provider.declaration.timeout_us)
         if isinstance(answer, Found):
             return answer
-        if answer.stop:
+        if answer.stop or answer.final:
             break
         await asyncio.sleep(max(wait_us, answer.retry_after_us or 0) / _SECOND_US)
         wait_us *= 2

@@ -23,11 +23,11 @@ kind = "http"
 base_url = "{url}"
 account = "acct_sim"
 headers = {{Authorization = "Bearer ${{SIM_TOKEN}}"}}
-timeout = "2s"
+timeout = "{timeout}"
 max_execution = "200ms"
 {more}
 [provider.call]
-path = "/v1/calls"
+path = "{path}"
 json = {body}
 reference = "id"
 {call}
@@ -124,6 +124,8 @@ class Calls:
     call: str = BILLED
     body: str = '{model = "{model}", user = "{id}", input = "{prompt}"}'
     tables: str = ""
+    path: str = "/v1/calls"
+    timeout: str = "2s"
     columns: dict[str, Any] = field(default_factory=dict)
 
     def write(self) -> None:
@@ -131,7 +133,14 @@ class Calls:
         (self.folder / "batch.toml").write_text(
             '[batch]\nid = "calls"\noperation = "call"\ninput = "prompts.jsonl"\n[item]\nid = "record"\n'
             f"[limits]\nconcurrency = 4\n{self.limits}\n[provider]"
-            + PROVIDER.format(url=self.provider.url, more=self.more, call=self.call, body=self.body)
+            + PROVIDER.format(
+                url=self.provider.url,
+                more=self.more,
+                call=self.call,
+                body=self.body,
+                path=self.path,
+                timeout=self.timeout,
+            )
             + self.tables
         )
         rows = [
