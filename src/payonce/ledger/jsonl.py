@@ -19,10 +19,12 @@ from payonce.core.events import iso
 from payonce.core.model import Actor
 from payonce.ledger.actors import is_alive as process_is_alive
 from payonce.ledger.actors import this_actor, wall_clock
+from payonce.ledger.copying import Source, copy_ledger
 from payonce.ledger.filesystem import refuse_network
 from payonce.ledger.jsonl_file import LOCK_TIMEOUT_S, JsonlFile, sync_folder, write_new
 from payonce.ledger.jsonl_reads import JsonlReads
 from payonce.ledger.jsonl_tables import JsonlTables
+from payonce.ledger.jsonl_trail import JsonlTrail
 from payonce.ledger.log import Log
 from payonce.ledger.merkle import Head
 from payonce.ledger.place import (
@@ -87,7 +89,7 @@ class JsonlLedger(StoreLedger):
         try:
             self._load()
             folder = marks or state_folder()
-            self._marker = Marker(path, self._rows.meta["id"], folder=folder)
+            self._marker = Marker(path, self._rows.meta()["id"], folder=folder)
             super().__init__(self._rows, JsonlReads(self._fresh, lock=self._lock), clock=clock, is_alive=is_alive)
             if not read_only:
                 self._take_place(accept)
@@ -123,6 +125,38 @@ class JsonlLedger(StoreLedger):
         with self._lock, faults(self._path), super()._transaction() as opened:
             yield opened
 
+    @contextmanager
+    def _erasing(self) -> Iterator[None]:
+        """What is erased is still in earlier lines: the file is written anew without it, and takes the old one's place."""
+        yield
+        with faults(self._path), self._lock:
+            self._rewrite()
+
+    def _rewrite(self) -> None:
+        meta, trail = self._rows.meta(), JsonlTrail(self._path)
+        part = self._path.with_name(f"{self._path.name}.new-{uuid.uuid4().hex[:12]}")
+        write_new(part, meta["id"], iso(self._clock()))
+        file = JsonlFile(part, write=True)
+        try:
+            rows = JsonlTables(file, after=self._durable)
+            rows.catch_up()
+            rows.begin()
+            for name, value in meta.items():
+                rows.save_meta(name, value)
+            copy_ledger(Source(self._rows, self._rows, trail), rows)
+            rows.commit()
+            part.replace(self._path)
+            sync_folder(self._path.parent)
+        except BaseException:
+            file.close()
+            part.unlink(missing_ok=True)
+            raise
+        finally:
+            trail.close()
+        self._file.close()
+        file.path = rows.path = self._path
+        self._file, self._rows, self._tables, self._desks = file, rows, rows, {}
+
     def close(self) -> None:
         """See ledger.protocol."""
         if not self._read_only:
@@ -133,7 +167,7 @@ class JsonlLedger(StoreLedger):
     def _take_place(self, accept: tuple[Actor, str] | None) -> None:
         """Refuses a ledger that is not what or where it was; cuts a torn end off; records birth, move, acceptance."""
         rows, path = self._rows, self._path
-        meta, moved = rows.meta, False
+        meta, moved = dict(rows.meta()), False
         if accept is None:
             refuse_moved_away(path, meta.get(MOVED_TO))
             refuse_rolled_back(path, self._marker.marks(), body=rows.trail.body)

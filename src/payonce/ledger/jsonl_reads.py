@@ -6,7 +6,7 @@ A ledger that is open for reading only takes in what its writer has appended mea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
@@ -38,6 +38,10 @@ class JsonlReads:
     def info(self) -> LedgerInfo:
         """See ledger.tables."""
         return self._read(_info)
+
+    def meta(self) -> Mapping[str, str]:
+        """See ledger.tables."""
+        return self._read(lambda t: dict(t.meta()))
 
     def batches(self, batch: str | None) -> list[BatchRow]:
         """See ledger.tables."""
@@ -95,7 +99,7 @@ class JsonlReads:
 def _info(tables: JsonlTables) -> LedgerInfo:
     head = tables.head()
     return LedgerInfo(
-        id=tables.meta["id"],
+        id=tables.meta()["id"],
         url=f"jsonl:{tables.path}",
         schema=FORMAT,
         events=head.size,

@@ -164,7 +164,7 @@ def _payload(tables: JsonlTables, said: list[Any]) -> None:
 
 
 def _meta(tables: JsonlTables, name: str, value: str) -> None:
-    tables.meta[name] = value
+    tables._meta[name] = value
 
 
 # What a line of rows may hold: the first value of each entry, and who takes the others in.

@@ -36,7 +36,6 @@ class JsonlTables(IndexedTables):
     def __init__(self, file: JsonlFile, *, after: Callable[[Head], None] | None = None) -> None:
         super().__init__("")
         self.path = file.path
-        self.meta: dict[str, str] = {}
         self.nodes: dict[tuple[int, int], bytes] = {}
         self.erased: dict[tuple[int, str], int] = {}
         self.said_only: dict[tuple[int, int], dict[str, Any]] = {}
@@ -51,7 +50,7 @@ class JsonlTables(IndexedTables):
 
     def name(self, ledger: str) -> None:
         """What the first line of the file says: the ledger's identity."""
-        self._id = self.meta["id"] = ledger
+        self._id = self._meta["id"] = ledger
 
     def catch_up(self) -> None:
         """Takes in the groups that the file has and memory does not. Raises LedgerError where one is damaged; nothing
@@ -65,7 +64,7 @@ class JsonlTables(IndexedTables):
         except LedgerError as error:
             self._damage = error
             raise
-        if "id" not in self.meta:
+        if not self._id:
             raise damaged(str(self.path), 1, "is not closed")
 
     # transactions
@@ -199,9 +198,9 @@ class JsonlTables(IndexedTables):
         super().save_worker(row)
 
     def save_meta(self, name: str, value: str) -> None:
-        """Keeps a fact about the ledger itself."""
+        """See ledger.tables."""
         self._say("meta", name, value)
-        self._put(self.meta, name, value)
+        super().save_meta(name, value)
 
     # reading
 
@@ -247,7 +246,7 @@ def meta_of(path: Path) -> dict[str, str]:
         with JsonlFile.reading(path) as file:
             rows = JsonlTables(file)
             rows.catch_up()
-            return rows.meta
+            return dict(rows.meta())
     except LedgerError:
         return {}
 

@@ -47,7 +47,7 @@ class JsonlTrail:
 
     def ledger_id(self) -> str:
         """See ledger.trail_port."""
-        return self._rows.meta["id"]
+        return self._rows.meta()["id"]
 
     def head(self) -> Head:
         """See ledger.trail_port."""

@@ -7,7 +7,7 @@ what it replaced, so an error half-way leaves nothing.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from payonce.core.errors import UsageError
@@ -59,6 +59,7 @@ class MemoryTables:
         self._requests: dict[tuple[int, int], Request] = {}
         self._outputs: dict[tuple[int, int], OutputRow] = {}
         self._workers: dict[int, WorkerRow] = {}
+        self._meta: dict[str, str] = {"id": ledger_id}
         self._payloads: dict[tuple[int, str], PayloadRow] = {}
         self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
         self._before: tuple[Head, int, int] = (Head(), 0, 0)
@@ -243,6 +244,14 @@ class MemoryTables:
     def save_worker(self, row: WorkerRow) -> None:
         """See ledger.tables."""
         self._put(self._workers, row.fence, copy_of(row))
+
+    def meta(self) -> Mapping[str, str]:
+        """See ledger.tables."""
+        return self._meta
+
+    def save_meta(self, name: str, value: str) -> None:
+        """See ledger.tables."""
+        self._put(self._meta, name, value)
 
     def claimed(self, references: Sequence[str]) -> frozenset[str]:
         """See ledger.tables."""

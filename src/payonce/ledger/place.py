@@ -156,11 +156,11 @@ def refuse_rolled_back(path: Path | str, marks: Iterable[Mark], *, body: Callabl
             )
 
 
-def refuse_moved_away(path: Path, moved_to: str | None) -> None:
+def refuse_moved_away(path: Path | str, moved_to: str | None) -> None:
     """Raises LedgerPlaceError ``ledger_moved_away`` where the batches were copied to another store, which goes on."""
     if moved_to:
         raise LedgerPlaceError(
-            f"ledger {path} was copied to {moved_to}, which goes on with its batches",
+            f"{f'ledger {path}' if path else 'this ledger'} was copied to {moved_to}, which goes on with its batches",
             code="ledger_moved_away",
             hint=f"use {moved_to}; where it does not exist, the copy was cut short: run the same command again",
         )

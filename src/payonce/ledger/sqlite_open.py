@@ -83,8 +83,10 @@ def open_reader(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def create(path: Path) -> None:
+def create(path: Path, *, ledger: str | None = None) -> None:
     """Makes a new ledger: whole, synced and under its name, or not at all; where one came up meanwhile, that one stays.
+
+    ``ledger`` is its identity, a new one by default.
 
     A crash half-way leaves ``PATH.new-...``, never half a ledger.
     """
@@ -97,7 +99,7 @@ def create(path: Path) -> None:
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 migrate(connection)
-                connection.execute("INSERT INTO meta (name, value) VALUES ('id', ?)", (uuid.uuid4().hex,))
+                connection.execute("INSERT INTO meta (name, value) VALUES ('id', ?)", (ledger or uuid.uuid4().hex,))
             finally:
                 connection.close()
             sync(part)

@@ -6,7 +6,7 @@ Nothing read is trusted in a later transaction unless SQLite says that nobody el
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -243,8 +243,12 @@ class SqliteTables:
         self._db.execute(self._sql["index_references"])
         return frozenset(row[0] for row in self._all("claimed", _json(references)))
 
+    def meta(self) -> Mapping[str, str]:
+        """See ledger.tables."""
+        return dict(self._all("meta"))
+
     def save_meta(self, name: str, value: str) -> None:
-        """Keeps a fact about the ledger itself."""
+        """See ledger.tables."""
         self._db.execute(self._sql["save_meta"], (name, value))
 
     def overwrite_deleted(self, *, on: bool) -> None:

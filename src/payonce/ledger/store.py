@@ -14,6 +14,7 @@ from payonce.core.errors import LeaseLost, UsageError
 from payonce.core.model import Actor
 from payonce.ledger.desk import Desk
 from payonce.ledger.log import Log
+from payonce.ledger.place import MOVED_TO, refuse_moved_away
 from payonce.ledger.rows import BatchRow, WorkerRow
 from payonce.ledger.tables import Reads, Tables
 
@@ -64,6 +65,11 @@ class StoreBase:
         finally:
             self._log = None
             self._active = {}
+
+    def _refuse_moved(self) -> None:
+        """Raises LedgerPlaceError where the ledger was copied away since this process opened it: whoever was slower
+        than the copy must not go on with what stayed behind. Asked by what begins something."""
+        refuse_moved_away("", self._tables.meta().get(MOVED_TO))
 
     def _spill(self, log: Log) -> None:
         """Hands the events so far to the store, so that a transaction of millions does not fill the memory."""

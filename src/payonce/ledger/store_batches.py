@@ -55,6 +55,7 @@ class BatchVerbs(OverlapVerbs):
                     f"batch {spec.id!r} is sealed already", code="already_sealed", hint="give the new batch another id"
                 )
             self._hold_to(clearance)
+            self._refuse_moved()
             row = self._add_batch(log, spec)
             row.seal = seal
             totals: Tallies = {}
@@ -92,6 +93,7 @@ class BatchVerbs(OverlapVerbs):
         """See ledger.protocol."""
         with self._transaction() as log:
             self._hold_to(clearance)
+            self._refuse_moved()
             if self._tables.batch(spec.id) is None:
                 self._add_batch(log, spec)
             desk = self._desk(log, spec.id)
@@ -118,6 +120,7 @@ class BatchVerbs(OverlapVerbs):
         """See ledger.protocol."""
         with self._transaction() as log:
             desk = self._desk(log, batch)
+            self._refuse_moved()
             stamp: dict[str, Any] = {"actor": signature(actor)}
             if worker is not None:
                 stamp["worker"] = worker.fence
@@ -144,6 +147,7 @@ class BatchVerbs(OverlapVerbs):
         """See ledger.protocol."""
         with self._transaction() as log:
             desk = self._desk(log, batch)
+            self._refuse_moved()
             now_us = log.now_us
             others = len(self._living(desk.batch, now_us=now_us))
             if not others:

@@ -100,6 +100,7 @@ class ItemVerbs(BatchVerbs):
         try:
             with self._transaction() as log:
                 desk = self._desk(log, batch)
+                self._refuse_moved()
                 n = self._tables.number_of(desk.batch.number, item)
                 if n is None:
                     raise UsageError(f"batch {batch} has no item {item!r}", code="unknown_item", hint="check the id")

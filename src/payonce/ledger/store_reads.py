@@ -13,12 +13,13 @@ from payonce.core.states import ItemState
 from payonce.ledger.protocol import LedgerInfo, Output, Page
 from payonce.ledger.rows import Tallies, as_batch
 from payonce.ledger.store import no_such_batch
+from payonce.ledger.store_copy import CopyVerbs
 from payonce.ledger.store_items import ItemVerbs
 from payonce.ledger.store_trail import TrailVerbs
 from payonce.ledger.tables import Standing
 
 
-class StoreLedger(ItemVerbs, TrailVerbs):
+class StoreLedger(ItemVerbs, TrailVerbs, CopyVerbs):
     """A complete ledger over some tables. See ledger.protocol for what each verb promises."""
 
     def info(self) -> LedgerInfo:

@@ -6,7 +6,7 @@ raises LedgerError; ``begin`` to ``commit`` is all or nothing, and ``commit`` re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from payonce.core.model import Event, Finding, Item, OpenIntent
@@ -131,6 +131,14 @@ class Tables(Protocol):
         """A batch's findings, oldest first, as this transaction sees them."""
         ...
 
+    def meta(self) -> Mapping[str, str]:
+        """Facts about the ledger itself, as this transaction sees them."""
+        ...
+
+    def save_meta(self, name: str, value: str) -> None:
+        """Keeps a fact about the ledger itself."""
+        ...
+
     def claimed(self, references: Sequence[str]) -> frozenset[str]:
         """Those of some references that a committed item of any batch carries."""
         ...
@@ -140,6 +148,8 @@ class Reads(OverlapReads, Protocol):
     """A ledger's reading side: what is durable, at any time, beside a running write."""
 
     def info(self) -> LedgerInfo: ...
+
+    def meta(self) -> Mapping[str, str]: ...
 
     def batches(self, batch: str | None) -> list[BatchRow]: ...
 

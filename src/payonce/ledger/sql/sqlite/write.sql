@@ -185,6 +185,10 @@ CREATE INDEX IF NOT EXISTS items_by_reference ON items (reference) WHERE referen
 SELECT DISTINCT reference FROM (SELECT value FROM json_each(?1)) AS j CROSS JOIN items INDEXED BY items_by_reference
   ON reference = j.value AND reference IS NOT NULL AND state = 2;
 
+-- meta --
+-- Facts about the ledger itself.
+SELECT name, value FROM meta;
+
 -- save_meta --
 -- A fact about the ledger itself.
 INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value;
