@@ -96,6 +96,8 @@ class BatchStory:
         for name, value in self.spec.items():
             if spec.get(name) != value:
                 found.append(f"batch {row.id} says {name} {spec.get(name)}, it was sealed with {value}")
+        if bool(spec.get("targets")) != row.targets:
+            found.append(f"batch {row.id} holds targets or does not, against what it was sealed with")
         if row.sent != self.sent:
             found.append(f"batch {row.id} counts {row.sent} calls, its events {self.sent}")
         stored = _sorted(plain(load(row.limits)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from payonce.core.errors import MoneyError
 from payonce.core.money import format_minor
 from payonce.core.states import ItemState
 from payonce.ledger.rows import BatchRow, Tallies
@@ -39,8 +40,8 @@ class Stored:
                 yield self._fault(f"item {fact[1]} of batch {row.id}: {what}", fact[1])
         if self.items != row.items:
             yield self._fault(f"batch {row.id} has {self.items} items and says {row.items}")
-        counted = {(STATES[state], currency or ""): tally for (state, currency), tally in self._tallies.items()}
-        if {key: tally for key, tally in tallies.items() if tally != [0, 0]} != counted:
+        counted = {(state_name(state), currency or ""): tally for (state, currency), tally in self._tallies.items()}
+        if {(state.value, coin): tally for (state, coin), tally in tallies.items() if tally != [0, 0]} != counted:
             yield self._fault(f"the tallies of batch {row.id} are not those of its items")
 
     def _suspects(self, facts: Iterable[FactRow]) -> Iterator[FactRow]:
@@ -86,12 +87,13 @@ class Stored:
         if story.ids[n] and story.ids[n] != hash(id_):
             yield "the events filed under it are about another item"
         if state != story.states[n]:
-            yield f"it is {STATES[state]}, by its events it is {STATES[story.states[n]]}"
+            yield f"it is {state_name(state)}, by its events it is {state_name(story.states[n])}"
         stored, explained = (tries, generation, step), (story.attempts[n], story.generations[n], story.steps[n])
         if stored != explained:
             yield f"attempts, generation and step are {stored}, by its events {explained}"
         if settlement != story.settlements[n]:
-            yield f"its settlement is {_SETTLEMENT_NAMES[settlement]}, which no event says"
+            names = dict(enumerate(_SETTLEMENT_NAMES))
+            yield f"its settlement is {names.get(settlement, settlement)}, which no event says"
         if _billed(reference, billed, coin) != story.facts[n]:
             yield f"reference {reference} and billed amount {_amount(billed, coin)} are not those of its commit"
         if hash((code, text or None)) != story.codes[n]:
@@ -109,4 +111,12 @@ def _billed(reference: str | None, minor: int | None, currency: str | None) -> i
 
 
 def _amount(minor: int | None, currency: str | None) -> str | None:
-    return None if minor is None or currency is None else format_minor(minor, currency)
+    try:
+        return None if minor is None or currency is None else format_minor(minor, currency)
+    except MoneyError:  # somebody wrote a currency that is none: like no amount of any event
+        return f"{minor} of {currency}"
+
+
+def state_name(code: int) -> str:
+    """A state by its code; one that is none is only ever written by somebody else than a ledger."""
+    return STATES[code].value if 0 <= code < len(STATES) else f"in no state ({code})"

@@ -17,10 +17,11 @@ CODES: Final[dict[str, str]] = {
     "head_changed": "the head of the trail is not that of its events",
     "truncated": "the trail is shorter than a checkpoint says",
     "rewritten": "the trail's events are not those that a checkpoint was signed over",
-    "other_ledger": "a checkpoint belongs to another ledger",
+    "other_ledger": "a checkpoint, or the first event, belongs to another ledger",
     "not_canonical": "an event is not in canonical form",
     "no_such_edge": "an event that could not happen in the state its item was in",
     "unexplained": "a state, an amount or a count that the events do not explain",
+    "unreadable": "a row that no ledger writes: the check cannot go on behind it",
     "payload_changed": "a kept payload or output is not the one whose digest is in its event",
 }
 

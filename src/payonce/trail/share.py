@@ -226,7 +226,7 @@ def _compare(reads: TrailReads, story: Story, kept: Kept, *, share: Share, done:
 def _outputs(outputs: Iterable[tuple[int, bytes]], story: Story) -> None:
     wanted = story.outputs
     for n, output in outputs:
-        if n in wanted and digest(output) != wanted.pop(n):
+        if digest(output) != wanted.pop(n, None):
             raise _Doubt
     if wanted.keys() - story.erased:
         raise _Doubt

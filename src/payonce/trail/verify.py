@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
+import orjson
+
+from payonce.core.errors import MoneyError
 from payonce.core.keys import digest
 from payonce.ledger.rows import BatchRow
 from payonce.ledger.trail_port import TrailReads
@@ -71,15 +74,31 @@ def verify(
     address, a second process takes its share of a large trail.
     """
     with reads.snapshot():
-        found = Verified(reads.ledger_id(), reads.head().size, None, since.checkpoint.size if since else 0)
-        kept = _of_this_ledger(found, [*checkpoints, *([since] if since else [])])
-        if since is None:
-            _whole(reads, kept, url, found)
-        else:
-            scanned = _scan_since(reads, kept, since, found)
-            if scanned is not None:
-                _judge(reads, scanned, kept, found)
+        found = Verified(reads.ledger_id(), 0, None, since.checkpoint.size if since else 0)
+        try:
+            found.events = reads.head().size
+            _check_identity(reads, found)
+            kept = _of_this_ledger(found, [*checkpoints, *([since] if since else [])])
+            if since is None:
+                _whole(reads, kept, url, found)
+            else:
+                scanned = _scan_since(reads, kept, since, found)
+                if scanned is not None:
+                    _judge(reads, scanned, kept, found)
+        except (LookupError, ValueError, TypeError, OverflowError, MoneyError) as error:
+            # No ledger writes a state, a currency or a row that it cannot read again.
+            text = f"a row is none that the ledger wrote, and the check ended at it: {error}"
+            found.faults.append(Fault("unreadable", text))
     return found
+
+
+def _check_identity(reads: TrailReads, found: Verified) -> None:
+    """The first event names the ledger that it was written for."""
+    for _, body in reads.bodies(1, 1):
+        said = orjson.loads(body)
+        if said.get("type") == "ledger_created" and said.get("ledger", found.ledger) != found.ledger:
+            text = f"this ledger says it is {found.ledger}, its first event says {said['ledger']}"
+            found.faults.append(Fault("other_ledger", text, 1))
 
 
 def _whole(reads: TrailReads, kept: Sequence[Signed], url: str | None, found: Verified) -> None:
@@ -186,8 +205,8 @@ def _check_outputs(reads: TrailReads, story: Story) -> list[Fault]:
     """Each kept output against the digest it was committed with; one that is gone was erased by an event, or by somebody."""
     wanted, faults = story.outputs, []
     for n, output in reads.outputs(story.number):
-        if n in wanted and digest(output) != wanted.pop(n):
-            text = f"the output of item number {n} of batch {story.name} is not the one it was committed with"
+        if digest(output) != wanted.pop(n, None):
+            text = f"the output of item number {n} of batch {story.name} is not one that it was committed with"
             faults.append(Fault("payload_changed", text, batch=story.name))
     for n in sorted(set(wanted) - story.erased)[:_MOST]:
         text = f"the output of item number {n} of batch {story.name} is gone, and no event erased it"

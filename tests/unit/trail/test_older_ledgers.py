@@ -17,6 +17,8 @@ def books(tmp_path: Path) -> Books:
     books.run(120)
     books.tamper(
         "DROP TABLE payloads",
+        "DROP TABLE item_ids",
+        "CREATE UNIQUE INDEX items_by_id ON items (id, batch)",
         "ALTER TABLE events DROP COLUMN mark",
         "PRAGMA user_version = 1",
     )

@@ -116,8 +116,9 @@ class Books:
             reads.close()
 
     def close(self) -> None:
-        """Closes the ledger."""
-        self.ledger.close()
+        """Closes the ledger, if it is open."""
+        if hasattr(self, "ledger"):
+            self.ledger.close()
 
     def tamper(self, *statements: str, script: Iterable[tuple[str, tuple[object, ...]]] = ()) -> None:
         """Does what somebody with the file can do: drops the guards and changes rows."""

@@ -80,8 +80,8 @@ SELECT place - ?1, output FROM outputs
 WHERE place BETWEEN ?1 + ?2 AND ?1 + ?3 AND output IS NOT NULL ORDER BY place;
 
 -- findings --
--- A batch's discrepancies.
-SELECT item, kind FROM findings WHERE batch = ?;
+-- A batch's discrepancies. They are opened and stay: one that says it is closed is none that the ledger wrote.
+SELECT item, kind FROM findings WHERE batch = ? AND state = 'open';
 
 -- payloads --
 -- Kept payloads of the whole ledger, by event.
