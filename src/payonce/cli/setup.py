@@ -9,24 +9,28 @@ import click
 
 from payonce.cli.common import Common, command
 from payonce.cli.screen import Screen
-from payonce.service import initialising
+from payonce.service import initialising, ready
 
 
 @command("init")
 @click.argument(
     "folder", required=False, default=".", metavar="[DIR]", type=click.Path(file_okay=False, path_type=Path)
 )
+@click.option("--template", metavar="NAME", help=f"Paid calls through {', '.join(ready.NAMES)}.")
 @click.pass_obj
-def init(common: Common, folder: Path) -> None:
+def init(common: Common, folder: Path, template: str | None) -> None:
     """Write a commented batch file and a sample input into DIR (by default here). Nothing is overwritten."""
     screen = Screen(common)
-    paths = initialising.write(folder)
+    paths = initialising.write(folder, template)
     if common.json:
         screen.document({"written": [str(path) for path in paths]})
         return
     for path in paths:
         screen.line(f"wrote {path}")
-    screen.note(f"try it: payonce simulate & payonce run {paths[0]}")
+    if template is None:
+        screen.note(f"try it: payonce simulate & payonce run {paths[0]}")
+    else:
+        screen.note(f"put your key into the environment, then: payonce plan {paths[0]}")
 
 
 @command("providers")

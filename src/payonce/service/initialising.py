@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from payonce.core.errors import UsageError
+from payonce.service import ready
 
 SIMULATOR_PORT: Final = 8765
 
@@ -106,13 +107,16 @@ _RATE: Final = 'rate = "50/s"                          # never faster; over all 
 _BUDGET: Final = 'budget = {USD = "1000.00"}             # never more than this, reservations included\n'
 
 
-def write(folder: Path) -> tuple[Path, ...]:
-    """Writes ``batch.toml`` and ``refunds.csv`` into a folder, which is made if need be, and returns both paths.
+def write(folder: Path, template: str | None = None) -> tuple[Path, ...]:
+    """Writes ``batch.toml`` and its input into a folder, which is made if need be, and returns both paths.
 
-    Raises UsageError where one of them exists, before anything is written, or where the folder cannot be written to.
+    ``template`` names one of the ready files of paid calls. Raises UsageError for an unknown one, where one of them exists, before anything is written, or where the folder cannot be written to.
     """
-    first = batch_file(url=f"http://127.0.0.1:{SIMULATOR_PORT}", batch="first-refunds")
-    texts = {folder / "batch.toml": first, folder / "refunds.csv": sample(25)}
+    if template is not None:
+        texts = {folder / name: text for name, text in ready.files(template).items()}
+    else:
+        first = batch_file(url=f"http://127.0.0.1:{SIMULATOR_PORT}", batch="first-refunds")
+        texts = {folder / "batch.toml": first, folder / "refunds.csv": sample(25)}
     for path in texts:
         if path.exists():
             raise UsageError(

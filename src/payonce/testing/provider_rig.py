@@ -11,7 +11,7 @@ import orjson
 from payonce.core.model import Item, Request
 from payonce.core.outcome import LookupReply, Outcome, Reply
 from payonce.providers.protocol import Gate, Provider
-from payonce.providers.transport import GATE_CLOSED, Answer, Fault, Transport, TransportSettings
+from payonce.providers.transport import GATE_CLOSED, Answer, Fault, HeadSeen, Transport, TransportSettings
 
 Script = Callable[[Request], Answer | Fault | None]
 MakeTransport = Callable[[TransportSettings], Transport]
@@ -42,7 +42,9 @@ class ScriptedTransport:
     async def close(self) -> None:
         """Nothing."""
 
-    async def send(self, request: Request, *, timeout_us: int, gate: Gate) -> Answer | Fault:
+    async def send(
+        self, request: Request, *, timeout_us: int, gate: Gate, head: HeadSeen | None = None
+    ) -> Answer | Fault:
         """The next answer of the script; the gate is asked as a real transport asks it."""
         if not gate():
             return GATE_CLOSED

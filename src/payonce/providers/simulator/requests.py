@@ -60,7 +60,9 @@ def error(status: int, code: str, message: str, *, kind: str = "invalid_request_
 
 
 def bearer(headers: Mapping[str, str]) -> str | None:
-    """The token of a Bearer header, or the user name of a Basic one; None without either."""
+    """The token of a Bearer header, the user name of a Basic one, or an X-Api-Key; None without any."""
+    if headers.get("x-api-key"):
+        return headers["x-api-key"]
     scheme, _, token = headers.get("authorization", "").partition(" ")
     match scheme.lower():
         case "bearer":
