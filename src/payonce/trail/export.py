@@ -151,5 +151,7 @@ def _arrow() -> tuple[Any, Any]:
         return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     except ImportError as error:
         raise UsageError(
-            "Parquet needs the package pyarrow", code="missing_package", hint="pip install pyarrow, or use .jsonl"
+            "Parquet needs the package pyarrow",
+            code="missing_package",
+            hint='pip install "payonce[parquet]", or use .jsonl',
         ) from error

@@ -127,8 +127,6 @@ def books_reads(books: Books) -> Any:
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
 def test_an_export_holds_offline(books: Books, tmp_path: Path, batch: str | None, suffix: str) -> None:
     """Whole or of one batch, with the totals that its events come to."""
-    if suffix == "parquet":
-        pytest.importorskip("pyarrow")
     out = tmp_path / f"trail.{suffix}"
     made = trailing_export.write(books.url, trailing_export.Order(batch, out, None))
     found = trailing_export.check(out, public(books))
