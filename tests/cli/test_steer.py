@@ -76,11 +76,16 @@ def test_an_unknown_item_is_committed_on_a_persons_word(doubtful: Desk) -> None:
 
 
 def test_another_billed_amount_is_kept_and_said(doubtful: Desk) -> None:
-    """The item is committed with what was billed, and the difference stays on record."""
-    said = doubtful(
-        "resolve", "refunds", "R2", "--as", "committed", "--reference", "r", "--amount", "10.01", "--reason", "seen"
-    )
+    """Refused without a word of its own; with it the item is committed with what was billed, and the difference stays."""
+    words = ("resolve", "refunds", "R2", "--as", "committed", "--reference", "r", "--reason", "seen")
+    for wrong in (("--amount", "1000.00"), ("--amount", "10.00", "--currency", "EUR")):
+        refused = doubtful(*words, *wrong, "--json")
+        assert (refused.code, refused.json["error"]["code"]) == (2, "amount_differs")
+        assert state(doubtful, "R2") == "unknown"
+    said = doubtful(*words, "--amount", "10.01", "--other-amount")
     assert said.code == 0
+    found = doubtful("findings", "refunds", "--json").json["findings"]
+    assert [(f["class"], f["item"]) for f in found] == [("amount_mismatch", "R2")]
     assert "amount_mismatch" in said.err
     assert doubtful("show", "refunds", "R2", "--json").json["item"]["billed"] == "10.01"
 

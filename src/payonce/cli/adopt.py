@@ -10,6 +10,7 @@ import click
 
 from payonce.cli.audit import tables_of
 from payonce.cli.common import Common, command
+from payonce.cli.reconcile import time_us
 from payonce.cli.screen import Screen
 from payonce.core.errors import InputError
 from payonce.service.opening import opened, url_of
@@ -19,13 +20,30 @@ _PATH = click.Path(path_type=Path)
 
 @command("adopt")
 @click.argument("batch_file", metavar="BATCH.toml", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--from", "file", required=True, type=_PATH, metavar="FILE", help="The old script's log, or a statement.")
+@click.option(
+    "--from",
+    "file",
+    required=True,
+    type=_PATH,
+    metavar="FILE",
+    help="The old script's log, a statement, or a batch file whose provider to ask.",
+)
 @click.option("--statement", "as_statement", is_flag=True, help="FILE is the provider's report, not a log.")
 @click.option(
     "--map", "mapping", type=_PATH, metavar="FILE.toml", help="An [adopt] table for a log, [statement] for a report."
 )
+@click.option("--since", metavar="TIME", help="Only executions from here on: earlier ones are other business.")
+@click.option("--until", metavar="TIME", help="Only executions before this.")
 @click.pass_obj
-def adopt(common: Common, batch_file: Path, file: Path, as_statement: bool, mapping: Path | None) -> int:
+def adopt(
+    common: Common,
+    batch_file: Path,
+    file: Path,
+    as_statement: bool,
+    mapping: Path | None,
+    since: str | None,
+    until: str | None,
+) -> int:
     """Take what FILE proves to be executed into BATCH.toml, which is sealed first if need be. Sends nothing.
 
     What was started but not proven becomes unknown. A file that contradicts the batch is refused whole, with exit 2.
@@ -35,7 +53,9 @@ def adopt(common: Common, batch_file: Path, file: Path, as_statement: bool, mapp
 
     screen = Screen(common)
     loaded = batchfile.load(batch_file)
-    asked = adopting.Asked(loaded.id, file, tables_of(mapping), as_statement)
+    asked = adopting.Asked(
+        loaded.id, file, tables_of(mapping), as_statement, time_us(since, end=False), time_us(until, end=True)
+    )
     with opened(url_of(loaded, common.ledger), create=True) as ledger:
         prepared = asyncio.run(planning.prepare(loaded, ledger, planning.Options(environ=os.environ)))
         report = prepared.seal(ledger)

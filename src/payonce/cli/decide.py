@@ -48,6 +48,7 @@ def retry(common: Common, batch: str, items: tuple[str, ...], reason: str) -> No
 @click.option("--reference", help="The provider's reference (needed for committed).")
 @click.option("--amount", metavar="A", help="What was billed, in major units (needed for committed).")
 @click.option("--currency", metavar="CODE", help="The billed currency, where the item has no amount of its own.")
+@click.option("--other-amount", is_flag=True, help="The billed amount is really another one than was asked for.")
 @click.pass_obj
 def resolve(
     common: Common,
@@ -58,6 +59,7 @@ def resolve(
     reference: str | None,
     amount: str | None,
     currency: str | None,
+    other_amount: bool,
 ) -> None:
     """Say what became of an unknown ITEM of BATCH.
 
@@ -73,6 +75,7 @@ def resolve(
             _reason(reason),
             reference=_reference(state, reference),
             billed=_billed(found, state=state, amount=amount, currency=currency),
+            other_amount=other_amount,
         )
         now = operator(ledger).resolve(where.batch, item, decision)
     if decision.billed and found.money and decision.billed != found.money:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,6 +36,8 @@ def reverse(common: Common, source: str, out: Path, how: Path | None, collect: b
     from payonce.service import reversing
 
     screen = Screen(common)
+    sealed: Mapping[str, Any] = {}
+    account: str | None = None
     if collect and how is None:
         raise UsageError("collecting needs a provider", code="usage", hint="--provider HOW.toml with an invoice call")
     if source.endswith(".json"):
@@ -52,13 +56,16 @@ def reverse(common: Common, source: str, out: Path, how: Path | None, collect: b
         with opened(where.url, read_only=True) as ledger:
             found, name, operation = reversing.extras_of_batch(ledger, where.batch)
             left, already = reversing.without_done(found, ledger)
-            kind = kind or ledger.batches(where.batch)[0].spec.provider
+            spec = ledger.batches(where.batch)[0].spec
+            kind = kind or spec.provider
+            sealed, account = spec.config.get("provider", {}), spec.account
     written = reversing.write(
-        left, out, name=name, operation=operation, kind=kind, how=how, collect=collect, already=already
-    )
+        left, out, name=name, operation=operation, already=already,
+        how=reversing.How(kind, how, collect, sealed, account),
+    )  # fmt: skip
     if common.json:
         screen.document(
-            {"items": written.items, "already": list(written.already), "totals": dict(written.totals),
+            {"items": written.items, "by_call": written.by_call, "already": list(written.already), "totals": dict(written.totals),
              "list": str(written.list_file) if written.list_file else None,
              "batch_file": str(written.batch_file) if written.batch_file else None}
         )  # fmt: skip
@@ -78,6 +85,8 @@ def _show(screen: Screen, written: object) -> None:
         return
     totals = ", ".join(f"{amount} {currency}" for currency, amount in written.totals.items())
     screen.line(f"{written.items} executions to undo, {totals}: {written.list_file}")
+    if written.by_call < written.items and written.batch_file is not None:
+        screen.line(f"{written.items - written.by_call} of them cannot be undone by a call: the list is for people")
     if written.batch_file is None:
         screen.line("the provider cannot undo these by a call that is known: the file is a work list")
         screen.next_step("--provider HOW.toml says how; with --collect it makes invoices")

@@ -6,9 +6,9 @@ import asyncio
 import os
 import signal
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,18 +28,26 @@ from payonce.service.opening import opened, opened_or_blank, url_of
 from payonce.service.overlaps import OverlapError
 from payonce.service.report_plan import PlanReport
 
+if TYPE_CHECKING:
+    from payonce.providers.protocol import Provider
+    from payonce.service.reconciling_run import Reconciled
+
 _MOST_LISTED = 20
 
 
 @command("run")
 @click.argument("batch_file", metavar="BATCH.toml", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before a new batch is sealed and sent.")
+@click.option(
+    "--reconcile/--no-reconcile", default=None, help="At the end, ask the provider about every item (or do not)."
+)
 @planning_options
 @click.pass_obj
-def run(common: Common, /, batch_file: Path, yes: bool, **said: Any) -> int:
+def run(common: Common, /, batch_file: Path, yes: bool, reconcile: bool | None, **said: Any) -> int:
     """Run or resume BATCH.toml. Whatever ended the last run, the same command goes on with it.
 
-    A batch that is not sealed yet is planned first; on a terminal the plan is shown and you are asked.
+    A batch that is not sealed yet is planned first; on a terminal the plan is shown and you are asked. At the end the
+    provider's own account of it is compared with the ledger, where the provider can be asked.
     """
     screen = Screen(common)
     _end_on_sigterm()
@@ -50,12 +58,18 @@ def run(common: Common, /, batch_file: Path, yes: bool, **said: Any) -> int:
     checkpoints = trailing_run.Checkpoints.of(url, trail)
     common.named = (file.id, str(batch_file))
     checked = _plan(screen, file, url, options, ask=not yes)
+    made: list[Provider] = []
+
+    def provider() -> Provider:
+        made.append(planning.provider_of(file, environ=os.environ))
+        return made[-1]
+
     with Progress(common) as progress:
         task = running.RunPlan(
             ledger=url,
             batch=file.id,
             limits=file.limits,
-            provider=lambda: planning.provider_of(file, environ=os.environ),
+            provider=provider,
             progress=progress,
             payloads=trail.payloads,
             beside=checkpoints.beside if checkpoints is not None else None,
@@ -65,8 +79,26 @@ def run(common: Common, /, batch_file: Path, yes: bool, **said: Any) -> int:
         outcome = running.run_sealed(task)
         common.sending = False
         progress.finish(outcome.status)
-    _tell(screen, Ended(file.id, str(batch_file), url, outcome, progress.last, checkpoints))
-    return outcome.exit_code
+    # A finished batch that is run again makes no call at all, unless somebody asks for it.
+    wanted = reconcile if reconcile is not None or made else False
+    proof = _reconciled(url, batch_file, outcome, file.id, wished=wanted)
+    ended = Ended(file.id, str(batch_file), url, outcome, progress.last, checkpoints, proof)
+    _tell(screen, ended)
+    return ended.exit_code
+
+
+def _reconciled(
+    url: str, batch_file: Path, outcome: RunOutcome, batch: str, *, wished: bool | None
+) -> Reconciled | None:
+    """What the provider shows of the batch at its end; None where it is not asked."""
+    from payonce.service.reconciling_run import after_run
+
+    if wished is False or outcome.exit_code in (3, 75) or (outcome.exit_code == 4 and not wished):
+        return None
+    try:
+        return after_run(url, batch_file, batch=batch, wished=bool(wished))
+    except KeyboardInterrupt:
+        return None  # the run itself is over, and stays as it is
 
 
 def _end_on_sigterm() -> None:
@@ -85,6 +117,13 @@ class Ended:
     outcome: RunOutcome
     last: Status | None
     checkpoints: trailing_run.Checkpoints | None = None
+    reconciled: Reconciled | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """The run's own, or, where that is good, the reconciliation's."""
+        found = self.reconciled.exit_code if self.reconciled is not None else 0
+        return max(self.outcome.exit_code, found)
 
     @property
     def status(self) -> Status | None:
@@ -138,13 +177,19 @@ def _held_up(file: BatchFile, report: PlanReport) -> InputError | OverlapError:
 
 def _tell(screen: Screen, ended: Ended) -> None:
     unknown, open_ = _left(ended)
-    made = ended.checkpoints
+    made, proof = ended.checkpoints, ended.reconciled
+    outcome = replace(ended.outcome, exit_code=ended.exit_code)
     if screen.common.json:
-        document = outcome_json(ended.outcome, batch=ended.batch, status=ended.status, unknown=unknown, findings=open_)
+        document = outcome_json(outcome, batch=ended.batch, status=ended.status, unknown=unknown, findings=open_)
+        document["reconciliation"] = proof.document if proof is not None else None
+        document["cost"] = _costs(ended)
         screen.document({**document, "checkpoints": made.shown} if made is not None and made.shown else document)
     else:
         about = {"batch": ended.batch, "file": ended.file}
-        show_outcome(screen, ended.outcome, **about, status=ended.status, unknown=unknown, findings=open_)
+        show_outcome(
+            screen, outcome, **about, status=ended.status, unknown=unknown, findings=open_,
+            reconciled=proof.document if proof is not None else None,
+        )  # fmt: skip
         show_costs(screen, _costs(ended))
         for text in made.shown if made is not None else ():
             screen.line(text)

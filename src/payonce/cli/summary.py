@@ -15,9 +15,9 @@ from payonce.service.report import status_json
 
 MEANING = {
     0: "every item is committed or skipped",
-    1: "finished, but some items are refused or unknown",
+    1: "finished, but some items are refused or unknown, or the provider's account differs",
     3: "halted: the ledger could not be read or written; answers that were on their way are in the spool",
-    4: "stopped by a budget, a limit on refusals, or the provider",
+    4: "stopped by a budget, a limit on refusals, or the provider, or another amount was billed",
     75: "interrupted; the same command goes on",
 }
 
@@ -55,6 +55,7 @@ def show_outcome(
     status: Status | None,
     unknown: Sequence[Mapping[str, Any]],
     findings: int | None = None,
+    reconciled: Mapping[str, Any] | None = None,
 ) -> None:
     """The end of ``payonce run`` for people."""
     screen.prose(f"{batch}: {outcome.state.value}", style=STATE_STYLE.get(outcome.state.value))
@@ -74,6 +75,8 @@ def show_outcome(
         _show_unknown(screen, unknown, batch=batch, count=shown["items"]["unknown"])
         if shown["items"]["refused"]:
             screen.prose(f"  refused  payonce items {batch} --state refused; payonce retry {batch} ITEM --reason TEXT")
+    if reconciled is not None:
+        _show_reconciled(screen, reconciled, file=file)
     show_findings(screen, findings or 0, batch=batch)
     if outcome.spooled:
         screen.prose(f"  spool    {some(outcome.spooled, 'answer')}, taken in by the next start")
@@ -83,6 +86,19 @@ def show_outcome(
     step = next_after(outcome, batch=batch, file=file, held=status is not None and status.batch.held)
     if step:
         screen.next_step(step)
+
+
+def _show_reconciled(screen: Screen, found: Mapping[str, Any], *, file: str) -> None:
+    """What the provider's own account of the batch says, or why it was not asked."""
+    if not found["asked"]:
+        screen.prose(f"  provider not asked: {found['why']}")
+        return
+    classes = ", ".join(f"{count} {kind}" for kind, count in found["classes"].items() if count) or "nothing to compare"
+    screen.prose(f"  provider {classes}", style={"fg": "yellow"} if found["found"] else None)
+    for currency, sums in found["balance"].items():
+        screen.prose(f"           {sums['ledger']} + {sums['explained']} = {sums['statement']} {currency}")
+    if found["found"]:
+        screen.prose(f"           payonce reconcile {quote(file)} --from-provider shows both sides")
 
 
 def next_after(outcome: RunOutcome, *, batch: str, file: str, held: bool) -> str | None:

@@ -93,8 +93,8 @@ class Attached:
 class Entry:
     """Everything a statement says under one reference in one currency, netted.
 
-    ``legs`` are the amounts of the single executions in the provider's order, ``returned`` what came back of them (not
-    negative). ``pending`` and ``failed`` say that there were rows that are no executions (yet, or for good). ``rows``
+    ``legs`` are the amounts of the single executions in the provider's order, ``waiting`` those of executions that were
+    accepted and are not final, ``returned`` what came back (not negative). ``pending`` and ``failed`` say that there were rows that are no executions (yet, or for good). ``rows``
     name the rows, ``FILE:LINE`` or the line alone where there is one file; ``outside`` marks one out of the period. ``credits`` are wrong contributor credits: expected, found (major units), and the row.
     """
 
@@ -113,6 +113,7 @@ class Entry:
     attached: tuple[Attached, ...] = ()
     outside: bool = False
     credits: tuple[tuple[str, str, str], ...] = ()
+    waiting: tuple[int, ...] = ()
 
     @property
     def executed(self) -> int:

@@ -146,6 +146,12 @@ def _entry(key: GroupKey, group: _Group) -> Entry:
         credits=tuple(
             (row.credit.expected, row.credit.found, name) for name, row in executions if row.credit is not None
         ),
+        # A row that was pending and is done in another row of the same reference is one execution.
+        waiting=tuple(
+            abs(row.money.minor)
+            for _, row in group.waiting
+            if row.standing is Standing.PENDING and row.role is Role.EXECUTION and not legs and not failed
+        ),
     )
 
 

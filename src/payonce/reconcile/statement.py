@@ -223,6 +223,5 @@ def _declared(rows: Rows) -> tuple[int, int] | None:
     if last is None:
         return None
     begin = first.at_us if first is not None else rows.moments[0] if rows.moments else None
-    # A whole day as the end means that day; a moment means up to it.
-    end = last.end_us if last.resolution_us > 60_000_000 else last.at_us
-    return None if begin is None else (begin, end)
+    # A whole day as the end means all of that day, a whole second all of that second.
+    return None if begin is None else (begin, last.end_us)

@@ -7,7 +7,7 @@ refused whole. What was started but not proven becomes unknown, never planned.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,16 +16,17 @@ from payonce.audit.sort import sort
 from payonce.core.commands import Change, Command, Intend, Landed
 from payonce.core.errors import Problem, SealedError
 from payonce.core.events import iso
-from payonce.core.model import Actor, Finding, Item, Request
+from payonce.core.model import Actor, Batch, Finding, Item, Request
 from payonce.core.money import Money
-from payonce.core.states import ItemEvent, ItemState
+from payonce.core.states import ItemEvent, ItemState, Settlement
 from payonce.ledger.protocol import Ledger
 from payonce.reconcile.mapping import read_mapping
 from payonce.reconcile.statement import Wanted, read_statement
 from payonce.service.adopting_log import Log, Logged, read_log, unproven
-from payonce.service.auditing import executions_of
+from payonce.service.auditing import ask, executions_of
 from payonce.service.inspecting import find_batch, items
 from payonce.service.reconciling_ledger import ADOPTED
+from payonce.service.running import check_bound
 
 _MOST_LISTED: Final = 20
 
@@ -43,12 +44,15 @@ class ContradictionError(SealedError):
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What is adopted from which file. ``mapping`` holds an [adopt] or a [statement] table; ``as_statement`` says that
-    the file is the provider's report and not a log."""
+    the file is the provider's report and not a log. A ``.toml`` file is a batch file whose provider is asked. Executions
+    before ``since_us`` or from ``until_us`` on are other business."""
 
     batch: str
     file: Path
     mapping: Mapping[str, Any] | None = None
     as_statement: bool = False
+    since_us: int | None = None
+    until_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +75,9 @@ def adopt(ledger: Ledger, asked: Asked, *, actor: Actor) -> dict[str, Any]:
     """
     batch = find_batch(ledger, asked.batch)
     known = {item.id: item for item in items(ledger, asked.batch)}
-    found = _found(asked, batch.spec.operation, batch.spec.config.get("statement"), known)
+    found = _inside(_found(asked, batch, known), asked)
     wishes = [Wish(item.id, item.target, item.money) for item in known.values()]
-    result = sort(wishes, found.executions)
+    result = sort(wishes, _with_owners(found.executions, known))
     problems = _contradictions(found, known, result.kept)
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
@@ -93,7 +97,10 @@ def adopt(ledger: Ledger, asked: Asked, *, actor: Actor) -> dict[str, Any]:
     return _document(asked, found, done, known, [(e.item, e.seen) for e in result.extras])
 
 
-def _found(asked: Asked, operation: str, sealed: Any, known: Mapping[str, Item]) -> Found:
+def _found(asked: Asked, batch: Batch, known: Mapping[str, Item]) -> Found:
+    operation, sealed = batch.spec.operation, batch.spec.config.get("statement")
+    if asked.file.suffix.lower() == ".toml":
+        return _listed(asked.file, batch, known)
     if asked.as_statement:
         table = (asked.mapping or {}).get("statement") or sealed
         statement = read_statement([asked.file], Wanted(operation, read_mapping(table) if table else None))
@@ -102,6 +109,35 @@ def _found(asked: Asked, operation: str, sealed: Any, known: Mapping[str, Item])
     log = read_log(asked.file, (asked.mapping or {}).get("adopt"))
     outsiders = tuple(entry for entry in log.lines if entry.item not in known)
     return Found(log.file, log.sha256, _executions(log, known), tuple(unproven(log)), outsiders, log.torn)
+
+
+def _listed(file: Path, batch: Batch, known: Mapping[str, Item]) -> Found:
+    """What the provider's own look-up shows for each item. Raises UsageError where it cannot be asked, SealedError where
+    it is another account's."""
+    listed = ask(file, list(known.values()))
+    check_bound(batch, listed.identity, digest=str(batch.spec.config.get("provider_digest", "")))
+    seen = tuple(one for entry in listed.statement.entries for one in executions_of(entry))
+    return Found(listed.statement.layout, listed.statement.sha256, seen)
+
+
+def _inside(found: Found, asked: Asked) -> Found:
+    """The executions in the window that was asked for: earlier and later ones are other business."""
+
+    def inside(seen: Seen) -> bool:
+        if seen.at_us is None:
+            return True
+        early = asked.since_us is not None and seen.at_us < asked.since_us
+        return not early and not (asked.until_us is not None and seen.at_us >= asked.until_us)
+
+    return replace(found, executions=tuple(seen for seen in found.executions if inside(seen)))
+
+
+def _with_owners(executions: Sequence[Seen], known: Mapping[str, Item]) -> tuple[Seen, ...]:
+    """An execution that the ledger has committed already is that item's, and never another's on the same target."""
+    owner = {item.reference: item.id for item in known.values() if item.state is ItemState.COMMITTED and item.reference}
+    return tuple(
+        replace(seen, owns=(owner[seen.reference],)) if seen.reference in owner else seen for seen in executions
+    )
 
 
 def _executions(log: Log, known: Mapping[str, Item]) -> tuple[Seen, ...]:
@@ -179,8 +215,9 @@ def _commit(item: Item, seen: Seen, extras: Sequence[Seen], found: Found) -> lis
         for extra in extras
     )  # fmt: skip
     commit = Change(
-        item.n, ItemEvent.COMMIT, data=data, reference=seen.reference or None, billed=seen.money, findings=findings
-    )
+        item.n, ItemEvent.COMMIT, data=data, reference=seen.reference or None, billed=seen.money, findings=findings,
+        settlement=Settlement.PENDING if seen.pending else None,
+    )  # fmt: skip
     if item.state is ItemState.PLANNED:
         return [_intent(item, found, rows=seen.rows, started_us=seen.at_us, data=data), commit]
     return [commit]

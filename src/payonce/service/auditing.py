@@ -19,10 +19,10 @@ from payonce.core.events import iso
 from payonce.core.model import Item, NewItem
 from payonce.core.money import Money, format_minor
 from payonce.intake import FileFormat, InputSettings, ItemColumns, SettingFault, read, read_item
-from payonce.providers.protocol import Provider
+from payonce.providers.protocol import Identity, Provider
 from payonce.reconcile.mapping import read_mapping
 from payonce.reconcile.model import Entry
-from payonce.reconcile.statement import Wanted, read_statement
+from payonce.reconcile.statement import Statement, Wanted, read_statement
 from payonce.reconcile.table import read_table
 from payonce.service import batchfile, planning
 from payonce.service.planning_input import input_settings
@@ -138,7 +138,8 @@ def _stated(asked: Asked, operation: str) -> tuple[list[Seen], str]:
 
 
 def executions_of(entry: Entry) -> list[Seen]:
-    """The single executions of an entry; what came back undoes the latest ones first, so that the earliest stays."""
+    """The single executions of an entry; what came back undoes the latest ones first, so that the earliest stays. What was
+    accepted and is not final is an execution too: it will be billed unless somebody cancels it."""
     undone = 0
     left = entry.returned
     for minor in reversed(entry.legs):
@@ -147,28 +148,47 @@ def executions_of(entry: Entry) -> list[Seen]:
         left -= minor
         undone += 1
     stands = len(entry.legs) - undone
+    minors = [(minor, entry.pending, number >= stands) for number, minor in enumerate(entry.legs)]
+    # One reference is pending in one row only, however often a report shows it.
+    minors += [(minor, True, False) for minor in entry.waiting[:1]]
     return [
         Seen(
             place=entry.place, reference=entry.reference or "", money=Money.of_minor(minor, entry.currency), owns=(*entry.owns, *entry.keys),
-            target=entry.target, at_us=entry.at_us, undone=number >= stands, pending=entry.pending, rows=entry.rows,
+            target=entry.target, at_us=entry.at_us, undone=is_undone, pending=pending, rows=entry.rows,
         )
-        for number, minor in enumerate(entry.legs)
+        for minor, pending, is_undone in minors
     ]  # fmt: skip
 
 
 def _listed(path: Path, new: Sequence[NewItem]) -> tuple[list[Seen], str]:
+    chosen = [Item(n, item.id, item.target or item.id, item.money, item.fields) for n, item in enumerate(new, 1)]
+    statement = ask(path, chosen).statement
+    return [seen for entry in statement.entries for seen in executions_of(entry)], statement.sha256
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A provider's own listing as a statement, and whose account it is."""
+
+    statement: Statement
+    identity: Identity
+
+
+def ask(path: Path, chosen: Sequence[Item]) -> Listed:
+    """What the provider of a batch file shows of each item, by its look-up. Raises UsageError where it cannot be asked."""
     from payonce.service.reconciling_provider import as_statement, listing
 
     file = batchfile.load(path)
-    chosen = [Item(n, item.id, item.target or item.id, item.money, item.fields) for n, item in enumerate(new, 1)]
-    columns = tuple(dict.fromkeys(name for item in new for name in item.fields))
+    columns = tuple(dict.fromkeys(name for item in chosen for name in item.fields))
 
     def make() -> Provider:
         return planning.provider_of(file, environ=os.environ, columns=columns or None)
 
-    shown, _ = asyncio.run(listing(make, chosen, concurrency=file.limits.concurrency))
-    statement = as_statement(shown, name="look-up", until_us=0, lag_us=0)
-    return [seen for entry in statement.entries for seen in executions_of(entry)], statement.sha256
+    limits = file.limits
+    shown, (_, identity, _) = asyncio.run(
+        listing(make, chosen, concurrency=limits.concurrency, rate_per_ks=limits.rate_per_ks)
+    )
+    return Listed(as_statement(shown, name=f"{file.provider['kind']} look-up", until_us=0, lag_us=0), identity)
 
 
 def document(audited: Audited) -> dict[str, Any]:

@@ -76,8 +76,9 @@ class Operator:
     def resolve(self, batch: str, item_id: str, decision: Decision) -> Item:
         """Says what became of an unknown item, on an operator's word, which goes into the trail.
 
-        Raises UsageError where the item is not unknown. ``planned`` gives the item a new generation: the person vouches
-        that nothing was executed under the old key.
+        Raises UsageError where the item is not unknown, or was billed another amount than asked and the decision does not
+        say that this is meant. ``planned`` gives the item a new generation: the person vouches that nothing was executed
+        under the old key.
         """
         item = find_item(self.ledger, batch, item_id)
         if item.state is not ItemState.UNKNOWN:
@@ -86,6 +87,7 @@ class Operator:
                 code="wrong_state",
                 hint=_instead(batch, item),
             )
+        _check_amount(item, decision)
         self._operate(batch, item, _resolution(item, decision), reason=decision.reason)
         return find_item(self.ledger, batch, item_id)
 
@@ -127,12 +129,25 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What an operator says became of an unknown item. ``reference`` and ``billed`` belong to ``committed``."""
+    """What an operator says became of an unknown item. ``reference`` and ``billed`` belong to ``committed``;
+    ``other_amount`` says that the billed amount is meant to differ from the one asked."""
 
     state: ItemState
     reason: str
     reference: str | None = None
     billed: Money | None = None
+    other_amount: bool = False
+
+
+def _check_amount(item: Item, decision: Decision) -> None:
+    """A mistyped amount would stand in the ledger for good: one that differs needs a word of its own."""
+    if item.money is None or decision.billed is None or decision.billed == item.money or decision.other_amount:
+        return
+    raise UsageError(
+        f"item {item.id!r} asked for {item.money}, not {decision.billed}; nothing was written",
+        code="amount_differs",
+        hint="if the provider really billed that, add --other-amount: the difference becomes a finding",
+    )
 
 
 def _resolution(item: Item, decision: Decision) -> Change:

@@ -13,7 +13,7 @@ from payonce.ledger.protocol import Ledger
 from payonce.reconcile.errors import refuse
 from payonce.reconcile.match import reconcile
 from payonce.reconcile.model import Coverage, Entry, LedgerLine, Reconciliation
-from payonce.reconcile.pairing import pair
+from payonce.reconcile.pairing import CLOCK_TOLERANCE_US, pair
 from payonce.reconcile.statement import Statement
 from payonce.service.reconciling_ledger import ledger_lines, with_keys, with_times
 
@@ -70,8 +70,9 @@ def check_is_ours(batch: Batch, lines: Sequence[LedgerLine], statement: Statemen
         )  # fmt: skip
     times = [line.latest_us for line in committed if line.latest_us is not None]
     coverage = statement.coverage
-    before = times and coverage.from_us is not None and max(times) < coverage.from_us
-    after = times and coverage.to_us is not None and min(times) > coverage.to_us
+    # These are the times of our answers: the provider's rows are a little earlier, and by another clock.
+    before = times and coverage.from_us is not None and max(times) + CLOCK_TOLERANCE_US < coverage.from_us
+    after = times and coverage.to_us is not None and min(times) - CLOCK_TOLERANCE_US > coverage.to_us
     if before or after:
         refuse(
             "the statement covers another time than the one in which the batch was executed",

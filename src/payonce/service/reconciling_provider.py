@@ -188,6 +188,7 @@ def _entry(place: int, item: Item, execution: Execution) -> Entry:
         legs=(minor,),
         returned=minor if back else 0,
         failed=execution.failed,
+        pending=execution.settlement is Settlement.PENDING,
         at_us=execution.at_us,
         rows=(str(place + 1),),
     )

@@ -7,17 +7,19 @@ reverses once; the reversal's items are named after the executions that they und
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
 from payonce.core.errors import UsageError
+from payonce.core.keys import digest
 from payonce.ledger.protocol import Ledger
 from payonce.reconcile.report_csv import csv_text
 from payonce.service.inspecting import find_batch
 from payonce.service.reconciling_findings import findings
+from payonce.service.reversing_calls import provider_text, undoing
 from payonce.service.tomltext import read_toml
 
 COLUMNS: Final = (
@@ -32,18 +34,11 @@ COLUMNS: Final = (
     "reason",
 )
 _PREFIX: Final = "reverse-"
-# Where the provider can undo an execution by a call of its own: path, and body, by kind and operation.
-_STRIPE_HEADERS: Final = 'headers = {Authorization = "Bearer ${STRIPE_API_KEY}"}'
-_CALLS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
-    ("stripe", "payout"): ("/v1/payouts/{target}/cancel", ""),
-    ("stripe", "refund"): ("/v1/refunds/{target}/cancel", ""),
-    ("stripe", "transfer"): ("/v1/transfers/{target}/reversals", 'form = {amount = "{amount_minor}"}\n'),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """One execution to undo."""
+    """One execution to undo. ``pending`` says whether it is final already; None where that is not known."""
 
     item: str
     reference: str
@@ -52,6 +47,7 @@ class Undo:
     target: str
     kept: str
     created_at: str
+    pending: bool | None = None
 
     @property
     def id(self) -> str:
@@ -61,9 +57,11 @@ class Undo:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written: ``batch`` is None where the provider cannot reverse and nobody said how to collect."""
+    """What was written. ``items`` are all executions to undo, ``by_call`` those that the batch file undoes; the others are in
+    ``list_file`` for people. ``batch_file`` is None where no call can undo any of them."""
 
     items: int
+    by_call: int
     already: tuple[str, ...]
     list_file: Path | None
     batch_file: Path | None
@@ -76,7 +74,7 @@ def extras_of_audit(path: Path) -> tuple[list[Undo], str, str]:
         kept = orjson.loads(path.read_bytes())
         found = [
             Undo(str(e["item"]), str(e["reference"] or ""), str(e["amount"]), str(e["currency"]), str(e.get("target") or ""),
-                 str(e.get("kept") or ""), str(e.get("created_at") or ""))
+                 str(e.get("kept") or ""), str(e.get("created_at") or ""), e.get("pending"))
             for e in kept["extras"]
         ]  # fmt: skip
         operation = str(kept.get("operation", "refund"))
@@ -126,21 +124,50 @@ def without_done(found: Sequence[Undo], ledger: Ledger | None) -> tuple[list[Und
     return left, tuple(done)
 
 
-def write(
-    found: Sequence[Undo], out: Path, *, name: str, operation: str, kind: str | None, how: Path | None, collect: bool,
-    already: tuple[str, ...] = (),
-) -> Written:  # fmt: skip
-    """Writes the list (CSV) and, where something can carry it out, the batch file beside it.
+@dataclass(frozen=True, slots=True)
+class How:
+    """How executions are undone. ``file`` is a TOML file whose [provider] says it, or, with ``collect``, how an invoice is
+    made; else the ``kind`` of provider does. ``sealed`` and ``account`` are those of the batch they were made by."""
 
-    ``how`` is a TOML file whose [provider] says how one execution is undone, or, with ``collect``, how an invoice is
-    made. Raises UsageError where a file exists that says something else: a reversal may be under way with it.
+    kind: str | None = None
+    file: Path | None = None
+    collect: bool = False
+    sealed: Mapping[str, Any] = field(default_factory=dict)
+    account: str | None = None
+
+
+def write(
+    found: Sequence[Undo], out: Path, *, name: str, operation: str, how: How, already: tuple[str, ...] = ()
+) -> Written:
+    """Writes the list of all executions to undo (CSV) and, where a call can undo some, the batch file beside it, with a list
+    of its own where it is not all of them. Raises UsageError where a file exists that says something else: a reversal may
+    be under way with it.
     """
     csv_path, toml_path = out.with_suffix(".csv"), out.with_suffix(".toml")
     totals = _totals(found)
     if not found:
-        return Written(0, already, None, None, totals)
+        return Written(0, 0, already, None, None, totals)
+    _put(csv_path, csv_text(COLUMNS, _rows(found)))
+    call = None if how.file is not None else undoing(how.kind, operation)
+    callable_ = [undo for undo in found if call is None or not call.only_pending or undo.pending is not False]
+    if (call is None and how.file is None) or not callable_:
+        return Written(len(found), 0, already, csv_path, None, totals)
+    source = csv_path
+    if len(callable_) < len(found):
+        source = out.with_suffix(".by-call.csv")
+        _put(source, csv_text(COLUMNS, _rows(callable_)))
+    provider = provider_text(call, how.sealed, account=how.account) if call is not None else _provider(how.file)
+    undone = "invoice" if how.collect else "reverse"
+    # The same extras give the same batch, others another one: a sealed batch is never changed.
+    mark = orjson.dumps([row[0] for row in _rows(callable_)])
+    text = _batch(f"{name}-{undone}-{digest(mark)[:8]}", undone, source.name, provider, collect=how.collect)
+    _put(toml_path, text)
+    return Written(len(found), len(callable_), already, csv_path, toml_path, totals)
+
+
+def _rows(found: Sequence[Undo]) -> list[tuple[str, ...]]:
     reason = "executed more than once"
-    rows = [
+    return [
         (
             undo.id,
             undo.reference,
@@ -154,18 +181,6 @@ def write(
         )
         for undo in sorted(found, key=lambda undo: (undo.target, undo.reference))
     ]
-    _put(csv_path, csv_text(COLUMNS, rows))
-    provider = _provider(how) if how is not None else _known(kind, operation)
-    if provider is None:
-        return Written(len(found), already, csv_path, None, totals)
-    undone = "invoice" if collect else "reverse"
-    # The same extras give the same batch, others another one: a sealed batch is never changed.
-    mark = orjson.dumps([row[0] for row in rows])
-    from payonce.core.keys import digest
-
-    text = _batch(f"{name}-{undone}-{digest(mark)[:8]}", undone, csv_path.name, provider, collect=collect)
-    _put(toml_path, text)
-    return Written(len(found), already, csv_path, toml_path, totals)
 
 
 def _totals(found: Sequence[Undo]) -> dict[str, str]:
@@ -192,21 +207,9 @@ def _put(path: Path, text: str) -> None:
         ) from error
 
 
-def _known(kind: str | None, operation: str) -> str | None:
-    call = _CALLS.get((kind or "", operation))
-    if call is None:
-        return None
-    path, form = call
-    return (
-        '[provider]\nkind = "http"\nbase_url = "https://api.stripe.com"\naccount = "${STRIPE_ACCOUNT}"\n'
-        f'{_STRIPE_HEADERS}\n\n[provider.call]\nmethod = "POST"\npath = "{path}"\n{form}reference = "id"\n\n'
-        '[provider.key]\nheader = "Idempotency-Key"\nformat = "hex"\nretention = "24h"\nstores_errors = true\n'
-        'replay_header = "Idempotent-Replayed"\n'
-    )
-
-
-def _provider(how: Path) -> str:
+def _provider(how: Path | None) -> str:
     """The [provider] tables of a file as they are written there, comments included."""
+    assert how is not None, "a call is known or described"
     raw, text = read_toml(how, what="provider file")
     if not isinstance(raw.get("provider"), dict):
         raise UsageError(f"{how} has no [provider] table", code="usage", hint="write it as in a batch file")

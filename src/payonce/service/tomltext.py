@@ -5,6 +5,7 @@ Only text is looked at; what a setting means is for others.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -84,3 +85,8 @@ def line_of(text: str, *, table: str, key: str | None) -> int | None:
         elif current == table and wanted and wanted.match(line):
             return number
     return table_line
+
+
+def toml_text(value: str) -> str:
+    """A text as a TOML basic string: JSON's escapes are TOML's."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
