@@ -15,6 +15,7 @@ from typing import Any
 from payonce.core.backoff import LONGEST_WAIT_US, full_jitter_us
 from payonce.core.commands import Change, Intend, Landed, StopBatch
 from payonce.core.decide import (
+    Commit,
     Doubt,
     GiveUp,
     LeaveOut,
@@ -50,8 +51,8 @@ from payonce.engine.changes import (
 )
 from payonce.engine.crashpoints import hit
 from payonce.engine.evidence import Evidence
-from payonce.engine.schedule import Task
 from payonce.engine.preflight import TargetCheck
+from payonce.engine.schedule import Task
 from payonce.engine.session import Session
 
 
@@ -62,9 +63,9 @@ class Caller:
     session: Session
     keys: KeyMaker | None
     calls: asyncio.Semaphore
-
     check: TargetCheck | None = None
     evidence: Evidence | None = None
+
     async def work(self, task: Task) -> None:
         """Takes one piece of work to where it can go now, and hands it back to the schedule."""
         if task.item is None:
@@ -76,9 +77,10 @@ class Caller:
 
     async def _first(self, item: Item) -> None:
         session = self.session
-        await session.pacer.turn()
         if self.check is not None and not await self.check.lets_through(item):
             return
+        if not session.pacer.is_free:
+            await session.pacer.turn()
         key = self.key(item)
         try:
             request = session.provider.prepare(item, key=key, step=item.step)
@@ -174,8 +176,7 @@ class Caller:
         outcome = reply.outcome
         limited = _is_rate(reply)
         if reply.sent and not limited:
-            session.pacer.accepted()
-            session.heard()
+            session.heard(session.pacer.accepted())
         data = evidence_of_reply(reply)
         if not reply.sent and isinstance(outcome, NotExecuted) and outcome.code == "not_sent":
             await self._not_sent(item, data, resend=resend)
@@ -188,10 +189,13 @@ class Caller:
             replayed=reply.replayed,
             attempts=session.limits.attempts,
         )
+        kept = kept_response(session.payloads, reply.response)
+        if isinstance(verdict, Commit):  # nearly all answers; nothing of what follows concerns them
+            await self._record(item, verdict, data, payloads=kept)
+            return
         stop = StopBatch(outcome.code, outcome.message) if isinstance(outcome, Stop) else None
         wait = self._wait(item, verdict, is_rate=limited)
         stop = stop or session.patience(verdict)
-        kept = kept_response(session.payloads, reply.response)
         await self._record(item, verdict, data, wait_us=wait, limited=limited, stop=stop, payloads=kept)
 
     async def _not_sent(self, item: Item, data: dict[str, Any], *, resend: bool) -> None:
@@ -383,7 +387,7 @@ class Caller:
         if isinstance(reply, LookupFailed):
             await self._lookup_failed(intent, reply)
             return
-        session.heard()
+        session.heard(session.time.now_us())
         await self._found(intent, reply)
 
     async def _lookup_failed(self, intent: OpenIntent, failed: LookupFailed) -> None:
