@@ -15,7 +15,8 @@ import pytest
 from payonce.core.keys import KeyMaker
 from payonce.core.model import Item
 from payonce.core.outcome import Executed, NotExecuted, Refused, Reply, Stop, Unresolved
-from payonce.providers.transport import Fault
+from payonce.providers.protocol import Preflight
+from payonce.providers.transport import Answer, Fault
 from payonce.testing.provider_replies import SINGLE_REPLIES, SingleReply
 from payonce.testing.provider_rig import Bench, Case, Rig, answer
 
@@ -142,6 +143,25 @@ class ProviderSuite:
             reply = _call(rig, answer(single.status, single.body, **dict(single.headers)))
             assert _allowed(single, reply, rig.item(0)), f"{single.id} ({single.why}): {reply.outcome}"
 
+    def test_a_read_of_a_target_knows_when_it_knows_nothing(self, rig: Rig) -> None:
+        """It is made if and only if it is declared, only reads, and an answer nobody lists tells neither good nor bad."""
+        answers = [answer(status, body) for status in (200, 302, 400, 418, *_SERVER) for body in _BODIES]
+        for told in (*answers, *(Fault(code, "gone") for code in _SENT)):
+            found, methods = _read(rig, told)
+            if not Bench.of(rig).provider.declaration.preflight:
+                assert found is None and not methods
+                return
+            assert methods <= {"GET"}
+            assert found is not None and not found.ok and not found.stop, told
+            assert found.unread is not None and not found.unread.stop, told
+        limited, _ = _read(rig, answer(429, b"", Retry_After="7"))
+        assert limited is not None and limited.unread is not None and limited.unread.load
+        assert limited.unread.retry_after_us == 7_000_000
+        for status in (401, 403):
+            found, _ = _read(rig, answer(status, b"{}"))
+            assert found is not None and not found.ok
+            assert found.stop or (found.unread is not None and found.unread.stop), status
+
     def test_the_declaration_can_be_relied_on(self, rig: Rig) -> None:
         """It names its sources, its steps are distinct, and its look-up exists if and only if it is declared."""
         declared = Bench.of(rig).provider.declaration
@@ -157,6 +177,14 @@ def _key(bench: Bench, item: Item) -> str | None:
         return None
     maker = KeyMaker(declared.key.format, namespace="payonce", batch="b", operation=declared.operation)
     return maker.key(item.id, step=declared.steps[item.step], generation=item.generation)
+
+
+def _read(rig: Rig, told: Answer | Fault) -> tuple[Preflight | None, set[str]]:
+    """What a read of the target gives, and the methods of what was sent for it."""
+    bench = Bench.of(rig)
+    bench.transport.answers[:] = [told]
+    found = asyncio.run(bench.provider.preflight(rig.item(0), timeout_us=5_000_000))
+    return found, {request.method for request in bench.transport.sent}
 
 
 def _call(rig: Rig, result: object, *then: object, step: int = 0) -> Reply:
