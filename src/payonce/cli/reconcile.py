@@ -15,6 +15,7 @@ from payonce.service.opening import opened
 
 if TYPE_CHECKING:
     from payonce.reconcile.report import Report
+    from payonce.service.reconciling import Asked
 
 _MOST_SHOWN = 30
 _PATH = click.Path(path_type=Path)
@@ -29,6 +30,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--from", "start", metavar="TIME", help="The statement's period begins here (ISO 8601).")
 @click.option("--to", "end", metavar="TIME", help="And ends here; a day means to its end.")
 @click.option("--map", "mapping", type=_PATH, metavar="FILE.toml", help="A [statement] table for this file's columns.")
+@click.option("--coarse", is_flag=True, help="The report has only totals: compare those, by [statement.coarse].")
 @click.option("--apply", "write", is_flag=True, help="Write what the statement proves about items into the ledger.")
 @click.option("--csv", "folder", type=_PATH, metavar="DIR", help="Findings as CSV files, one for each class.")
 @click.option("--html", "page", type=_PATH, metavar="FILE", help="The report as one page to file.")
@@ -53,6 +55,8 @@ def reconcile(common: Common, /, batch: str, **given: Any) -> int:
         where.batch, tuple(given["files"]), mapping_of(given["mapping"]), time_us(given["start"], end=False),
         time_us(given["end"], end=True), given["write"],
     )  # fmt: skip
+    if given["coarse"]:
+        return _coarse(screen, where.url, question)
     with opened(where.url) as ledger:
         if given["from_provider"]:
             from payonce.service.reconciling_provider import reconcile_provider
@@ -60,8 +64,24 @@ def reconcile(common: Common, /, batch: str, **given: Any) -> int:
             report = reconcile_provider(ledger, Path(batch), question, actor=this_actor())
         else:
             report = reconciling.reconcile_files(ledger, question, actor=this_actor())
-    _files(screen, report, folder=given["folder"], page=given["page"])
+    _files(screen, report, folder=given["folder"], page=given["page"], url=where.url)
     show(screen, report)
+    return 1 if report.found else 0
+
+
+def _coarse(screen: Screen, url: str, asked: Asked) -> int:
+    """Totals only: no finding is opened, since no item can be named."""
+    from payonce.cli.reconcile_coarse import show_coarse
+    from payonce.ledger.actors import this_actor
+    from payonce.service.reconciling_coarse import reconcile_coarse
+
+    if not asked.files or asked.apply:
+        raise UsageError(
+            "--coarse compares the totals of a report", code="usage", hint="--coarse --statement FILE, without --apply"
+        )
+    with opened(url) as ledger:
+        report = reconcile_coarse(ledger, asked.batch, asked.files, asked.mapping, actor=this_actor())
+    show_coarse(screen, report)
     return 1 if report.found else 0
 
 
@@ -95,7 +115,17 @@ def time_us(text: str | None, *, end: bool) -> int | None:
     return moment.end_us if end and moment.resolution_us > 60_000_000 else moment.at_us
 
 
-def _files(screen: Screen, report: Report, *, folder: Path | None, page: Path | None) -> None:
+def _costs(url: str, report: Report) -> str:
+    """What a batch of calls cost, by model, as a section of the page; empty for another batch."""
+    if report.operation != "call":
+        return ""
+    from payonce.service import costs, costs_html
+
+    with opened(url, read_only=True) as ledger:
+        return costs_html.section(costs.breakdown(ledger, report.batch))
+
+
+def _files(screen: Screen, report: Report, *, folder: Path | None, page: Path | None, url: str) -> None:
     if folder is not None:
         from payonce.reconcile.report_csv import write_csv
 
@@ -105,7 +135,7 @@ def _files(screen: Screen, report: Report, *, folder: Path | None, page: Path | 
         from payonce.reconcile import report_html
 
         try:
-            page.write_text(report_html.page(report), encoding="utf-8")
+            page.write_text(report_html.page(report, more=_costs(url, report)), encoding="utf-8")
         except OSError as error:
             raise UsageError(
                 f"cannot write {page}: {error.strerror}", code="file_unwritable", hint="name another file"

@@ -73,6 +73,7 @@ class StatementTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lag: str | None = None
     rounding: Literal["half_even", "half_up", "down", "up", "floor", "ceiling"] | None = None
     credit: CreditTable | None = None
+    coarse: dict[str, Any] | None = None
     encoding: str | None = None
     delimiter: str | None = None
     decimal: Literal[".", ","] | None = None

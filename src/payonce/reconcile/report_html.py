@@ -50,8 +50,8 @@ th{font-weight:600;background:#f5f5f5}td.n,th.n{text-align:right;font-variant-nu
 """
 
 
-def page(report: Report) -> str:
-    """The page."""
+def page(report: Report, *, more: str = "") -> str:
+    """The page; ``more`` is a section of its own at the end."""
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -62,6 +62,7 @@ def page(report: Report) -> str:
         _chart(report),
         _findings(report),
         _rest(report),
+        more,
         "</body></html>\n",
     ]
     return "\n".join(parts)

@@ -140,7 +140,7 @@ def breakdown(ledger: Ledger, batch: str, *, by: str = USUAL) -> Breakdown:
     find_batch(ledger, batch)
     groups: dict[tuple[str, str], Group] = {}
     totals: dict[str, Group] = {}
-    for entry in _outputs(ledger, batch):
+    for entry in outputs(ledger, batch):
         billed = entry.item.billed
         if entry.item.state is not ItemState.COMMITTED or billed is None:
             continue
@@ -175,7 +175,8 @@ def value_of(entry: Output, by: str) -> str:
             return ""
 
 
-def _outputs(ledger: Ledger, batch: str) -> Iterator[Output]:
+def outputs(ledger: Ledger, batch: str) -> Iterator[Output]:
+    """All items in input order with what their calls returned."""
     after = 0
     while True:
         page = ledger.outputs(batch, after_n=after, limit=_PAGE)
