@@ -145,8 +145,9 @@ class ProviderSuite:
 
     def test_a_read_of_a_target_knows_when_it_knows_nothing(self, rig: Rig) -> None:
         """It is made if and only if it is declared, only reads, and an answer nobody lists tells neither good nor bad."""
-        answers = [answer(status, body) for status in (200, 302, 400, 418, *_SERVER) for body in _BODIES]
-        for told in (*answers, *(Fault(code, "gone") for code in _SENT)):
+        answers: list[Answer | Fault] = [Fault(code, "gone") for code in _SENT]
+        answers += [answer(status, body) for status in (200, 302, 400, 418, *_SERVER) for body in _BODIES]
+        for told in answers:
             found, methods = _read(rig, told)
             if not Bench.of(rig).provider.declaration.preflight:
                 assert found is None and not methods
