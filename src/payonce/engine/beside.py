@@ -6,10 +6,12 @@ None of it makes a call or changes an item, except that taken-over items are wri
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, replace
 from typing import Final
 
-from payonce.core.errors import LeaseLost, LedgerError
+from payonce.core.commands import BatchCommand, Control
+from payonce.core.errors import LeaseLost, LedgerError, UsageError
 from payonce.core.model import SECOND_US
 from payonce.core.states import BatchState
 from payonce.engine.crashpoints import hit
@@ -21,6 +23,8 @@ _TAKE_OVER: Final = 1000
 _WATCH_S: Final = 0.25
 _PROGRESS_S: Final = 0.5
 _LONGEST_BEAT_S: Final = 2.0
+# No state for a batch that a living worker is on, and none that a person wants.
+_WAITS_FOR_A_START: Final = frozenset({BatchState.SEALED, BatchState.INTERRUPTED, BatchState.HALTED})
 
 
 @dataclass(slots=True)
@@ -76,10 +80,21 @@ class Beside:
                 session.halt(fault)
                 return
             self.paused = batch.state is BatchState.PAUSED
-            if batch.state is BatchState.STOPPED:
+            if batch.state in _WAITS_FOR_A_START:
+                await self._start()
+            elif batch.state is BatchState.STOPPED:
                 session.stop.request(Ending.STOPPED, code=batch.reason_code or "stopped", message=batch.reason or "")
             elif batch.state is BatchState.CANCELLED and not session.resolve_only:
                 session.stop.request(Ending.CANCELLED, code="cancelled", message=batch.reason or "")
+
+    async def _start(self) -> None:
+        """A batch that a living worker is on runs. It may say otherwise where the worker joined beside one that was dead
+        already but still had its lease, or where items came back to a batch that had just finished."""
+        control = Control(BatchCommand.START)
+        with contextlib.suppress(UsageError, LedgerError):  # someone else was quicker; a fault meets the next write too
+            await self.session.ledger.control(
+                self.session.batch.spec.id, control, actor=self.session.actor, worker=self.session.worker
+            )
 
     async def report(self) -> None:
         """Tells the progress now and then."""

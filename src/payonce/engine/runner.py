@@ -11,7 +11,7 @@ import contextlib
 from typing import Final
 
 from payonce.core.commands import BatchCommand, Control
-from payonce.core.errors import LedgerError, UsageError
+from payonce.core.errors import LeaseLost, LedgerError, UsageError
 from payonce.core.keys import KeyMaker
 from payonce.core.model import SECOND_US, Actor, Batch, Limits, Status, Worker
 from payonce.core.payloads import PayloadPolicy, default_for
@@ -94,6 +94,8 @@ class Runner:
             await self._dispatch()
         except LedgerError as fault:
             session.halt(fault)
+        except LeaseLost as lost:  # frozen past its lease: it joins again, as after a heartbeat that finds the same
+            self.stop.request(Ending.LEASE_LOST, code=lost.code, message=lost.message)
         finally:
             await self._drain(workers)
             for task in helpers:
@@ -177,6 +179,8 @@ class Runner:
                 await caller.work(task)
             except LedgerError as fault:
                 self.session.halt(fault)
+            except LeaseLost as lost:
+                self.stop.request(Ending.LEASE_LOST, code=lost.code, message=lost.message)
             except Exception as bug:
                 self.bug = self.bug or bug
                 self.stop.request(Ending.INTERRUPTED, code="internal_error", message=repr(bug))
@@ -187,12 +191,11 @@ class Runner:
     async def _dispatch(self) -> None:
         """Hands out work until the batch is settled or there is a reason to stop."""
         schedule, session = self.session.schedule, self.session
-        sweeping, pause_s = not self.resolve_only, 0.02
+        sweeping, pause_s, moved = not self.resolve_only, 0.02, 0
         while not self.stop.is_set:
             task = None if self.beside.paused else schedule.take(session.time.now_us())
             if task is not None:
                 await self._put(task)
-                pause_s = 0.02
                 continue
             if sweeping and not self.beside.paused:
                 items = await self.ledger.planned(session.worker, limit=_CHUNK)
@@ -202,6 +205,8 @@ class Runner:
                 continue
             if schedule.is_empty and not self.beside.paused and await self._settled():
                 return
+            if schedule.moved != moved:  # what only waits for busy targets must not be tried 50 times a second
+                moved, pause_s = schedule.moved, 0.02
             slept = await self._sleep(pause_s)
             if slept and not self.beside.paused:
                 sweeping, pause_s = not self.resolve_only, min(pause_s * 2, 1.0)

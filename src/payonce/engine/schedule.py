@@ -38,6 +38,7 @@ class Schedule:
         self._held: set[int] = set()
         self._resolving: set[int] = set()
         self.active = 0
+        self.moved = 0  # how often work was handed back with something done
 
     @property
     def ready(self) -> int:
@@ -125,14 +126,18 @@ class Schedule:
 
     def finish(self, n: int, target: str) -> None:
         """The item is decided, or another worker's: it and its target are free."""
+        self.moved += 1
+        self.drop(n, target)
+
+    def drop(self, n: int, target: str) -> None:
+        """The item is planned still, and may not be sent now: the ledger hands it out again in the next sweep."""
         self.active -= 1
         self._held.discard(n)
         self._release(n, target)
 
-    drop = finish  # planned still: the ledger hands it out again in the next sweep
-
     def again(self, item: Item) -> None:
         """The item is planned again, to be sent not before its ``not_before_us``."""
+        self.moved += 1
         self.active -= 1
         self._release(item.n, item.target)
         if len(self._later) < WAITING_LIMIT:
@@ -142,6 +147,7 @@ class Schedule:
 
     def reschedule(self, n: int, target: str, at_us: int) -> None:
         """The item stays pending and is to be looked at again at a time; its target stays taken."""
+        self.moved += 1
         self.active -= 1
         self._push_due(n, target, at_us)
 
