@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from payonce.cli.failure import place
 from payonce.cli.screen import Screen
@@ -45,6 +46,7 @@ def _show_sums(screen: Screen, report: PlanReport) -> None:
     left = "" if report.left == report.items else f", {report.left} of them still to do"
     screen.prose(f"items      {report.items}{left}")
     screen.prose(f"total      {money_text(report.totals)}")
+    _show_cost(screen, report.cost)
     for code, found in sorted(report.extremes.items()):
         large, small = found.largest, found.smallest
         screen.prose(
@@ -65,6 +67,15 @@ def _show_sums(screen: Screen, report: PlanReport) -> None:
     if report.expected.seconds is not None:
         screen.prose(f"takes      about {seconds(report.expected.seconds)} ({report.expected.basis})")
     screen.prose(f"guarantee  {report.guarantee}")
+
+
+def _show_cost(screen: Screen, cost: Mapping[str, Any]) -> None:
+    """What the calls may cost, where their price is known only afterwards."""
+    for code in sorted({*cost.get("estimated", {}), *cost.get("at_most", {})}):
+        roughly, most = cost["estimated"].get(code), cost["at_most"].get(code)
+        parts = [f"about {roughly} {code}"] if roughly else []
+        parts += [f"at most {most} {code}"] if most else []
+        screen.prose(f"cost       {', '.join(parts)} ({cost['basis']})")
 
 
 def _state(report: PlanReport) -> str:

@@ -24,6 +24,7 @@ from payonce.providers.registry import build, check_operation
 from payonce.service import overlaps, problem_file
 from payonce.service.batchfile import BatchFile
 from payonce.service.planning_amend import Addition, addition
+from payonce.service.planning_costs import cost_of, warnings_of
 from payonce.service.planning_checks import check_targets
 from payonce.service.planning_input import (
     input_settings,
@@ -247,6 +248,13 @@ async def _bound(prepared: Prepared, ledger: Ledger, settings: InputSettings, ba
         takes = expected(file.limits, left=report.left, steps=len(declared.steps) + reads)
         report = replace(report, account=identity.account, guarantee=declared.guarantee, expected=takes)
         spec = spec_of(file, intake, provider, identity, settings, allowed=options.allow_overlap)
+        if file.operation == "call" and not report.totals:
+            count = report.added or report.items
+            cost = cost_of(provider, new.items(), count=count, limits=file.limits, batch=file.id)
+            if cost is not None:
+                told = (*report.warnings, *warnings_of(cost, file.limits.budget))
+                report = replace(report, cost=cost.as_json(), warnings=told)
+                spec = replace(spec, config={**spec.config, "cost": cost.as_json()})
         found = overlaps.find(ledger, spec, new, allowed=options.allow_overlap)
         report = replace(report, overlaps=found)
         if options.check and not found.held:

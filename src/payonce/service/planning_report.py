@@ -60,6 +60,7 @@ def sealed_report(file: BatchFile, ledger: Ledger, batch: Batch) -> PlanReport:
         left=left,
         expected=expected(file.limits, left=left),
         extremes=_sealed_extremes(config.get("extremes")),
+        cost=dict(config.get("cost", {})),
     )
 
 

@@ -45,7 +45,7 @@ class PlanReport:
 
     ``sealed`` says that the ledger holds the batch now; ``new`` that this command sealed it. ``warnings`` are sentences
     that stop nothing, ``checks`` what reading the targets at the provider found (``plan --check``). ``added`` items with
-    ``added_totals`` are those of an amendment; ``shared_targets`` says on how many targets several items of it act.
+    ``added_totals`` are those of an amendment; ``cost`` is what calls whose price is known only afterwards may cost; ``shared_targets`` says on how many targets several items of it act.
     """
 
     batch: str
@@ -74,6 +74,7 @@ class PlanReport:
     overlaps: Overlaps = field(default_factory=Overlaps)
     problem_codes: Mapping[str, int] = field(default_factory=dict)
     problems_file: str | None = None
+    cost: Mapping[str, Any] = field(default_factory=dict)
     added: int = 0
     added_totals: Mapping[str, int] = field(default_factory=dict)
 
@@ -105,6 +106,7 @@ class PlanReport:
             "guarantee": self.guarantee,
             "expected_seconds": None if self.expected.seconds is None else round(self.expected.seconds, 1),
             "expected_basis": self.expected.basis,
+            "cost": dict(self.cost) or None,
             "warnings": list(self.warnings),
             "checked": self.checked,
             "checks": problems_json(self.checks),

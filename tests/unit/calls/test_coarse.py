@@ -34,7 +34,7 @@ def test_sums_that_agree_and_a_call_at_midnight() -> None:
         (("1", "m", 3, "0.31"), True),
         (("1", "m", 3, "0.3001"), False),
         (("1", "n", 3, "0.30"), True),
-    ],  # fmt: skip
+    ],
 )
 def test_what_differs(statement: tuple[str, str, int, str], differs: bool) -> None:
     """Amounts beyond the tolerance, counts at all, and a model that only one side has."""
