@@ -33,6 +33,7 @@ class HttpPreflight:
         self._unit = table.amount_unit
         self._currency = optional(table.currency, place=f"{_PLACE} currency")
         self._refused_when = optional(table.refused_when, place=f"{_PLACE} refused_when")
+        self._condition = table.refused_when
         if self._used is not None and self._amount is None:
             raise bad_setting(f"{_PLACE} has used without amount", hint='add amount = "amount"')
 
@@ -59,7 +60,9 @@ class HttpPreflight:
 
     def _judge(self, tree: Any, answer: Answer, item: Item) -> Preflight:
         if self._refused_when is not None and is_true(self._refused_when.find(tree, answer)):
-            return Preflight(False, "target_refused", f"{self._refused_when.place} holds for the target")
+            return Preflight(
+                False, "target_refused", f"the provider takes nothing for this target now ({self._condition})"
+            )
         told = values.text(self._currency.find(tree, answer)) if self._currency else None
         asked = item.money
         if asked is None:

@@ -71,7 +71,7 @@ class Operator:
         chosen: Iterable[Item] = (
             self._named(batch, item_ids) if item_ids else tuple(items(self.ledger, batch, states=[ItemState.REFUSED]))
         )
-        return tuple(self._retry(batch, item, reason) for item in chosen)
+        return tuple(self._retry(batch, item, reason, named=bool(item_ids)) for item in chosen)
 
     def resolve(self, batch: str, item_id: str, decision: Decision) -> Item:
         """Says what became of an unknown item, on an operator's word, which goes into the trail.
@@ -102,12 +102,12 @@ class Operator:
                 )
         return chosen
 
-    def _retry(self, batch: str, item: Item, reason: str) -> Item:
+    def _retry(self, batch: str, item: Item, reason: str, *, named: bool) -> Item:
         # The ledger gives a new generation where the key was used: under the old one the provider could answer from
         # what it remembers.
-        # Whoever puts back an item whose target was acted on outside the ledger has seen that: the code stays, and the
-        # read before the call holds it no more.
-        seen = item.code == ACTED_OUTSIDE
+        # Whoever names an item whose target was acted on outside the ledger has seen that: the code stays, and the read
+        # before the call holds it no more. One that comes back among all refused ones is looked at again.
+        seen = named and item.code == ACTED_OUTSIDE
         change = Change(
             item.n,
             ItemEvent.RETRY,

@@ -248,13 +248,15 @@ def test_what_a_lost_ledger_did_is_found_out_by_the_call(tmp_path: Path) -> None
 
 
 def test_what_was_done_outside_the_ledger_is_refused_until_a_person_allows_it(tmp_path: Path) -> None:
-    """Once put back with a reason the item is sent."""
+    """Once put back by its name, with a reason, the item is sent."""
     world = World(tmp_path, lambda item: OUTSIDE)
     world.seal(some())
     assert world.run().exit_code == 1
     refused = world.items()["r0"]
     assert (refused.state, refused.code, world.called) == (ItemState.REFUSED, "acted_outside", [])
     assert "0.00 USD of it" in (refused.message or "")
+    Operator(world.store, Actor()).retry("b", [], reason="all that was refused")
+    assert (world.run().exit_code, world.called) == (1, []), "nobody has named it"
     Operator(world.store, Actor()).retry("b", ["r0"], reason="looked into it")
     assert world.run().exit_code == 0
     assert world.called == ["r0"]
