@@ -34,11 +34,19 @@ Complain = Callable[[int, str | None, str | None, str, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """One amount a row, signed as reported; None for a row that was refused. ``net`` sums what the file itself calls
-    net (else the amounts), by currency."""
+    """One amount a row, signed as reported; None for a row that was refused. ``nets`` is what the file itself calls net (else
+    the amount), row by row in minor units."""
 
     money: list[Money | None]
-    net: Mapping[str, int]
+    nets: list[int]
+
+    def net(self) -> dict[str, int]:
+        """The sums of ``nets`` by currency."""
+        sums: Counter[str] = Counter()
+        for money, minor in zip(self.money, self.nets, strict=True):
+            if money is not None:
+                sums[money.currency] += minor
+        return dict(sums)
 
 
 def read_amounts(table: Table, layout: Layout, complain: Complain) -> Amounts:
@@ -51,16 +59,15 @@ def read_amounts(table: Table, layout: Layout, complain: Complain) -> Amounts:
     currencies = _currencies(table, layout, complain)
     reader = _Reader(layout, form, complain)
     money: list[Money | None] = []
-    net: Counter[str] = Counter()
+    nets: list[int] = []
     sides = table.cells(layout.amount.side) if layout.amount.side in table.columns else None
     for place, currency in enumerate(currencies):
         found = None
         if currency is not None:
             found = reader.gross(place, columns, currency, sides[place] if sides is not None else None)
         money.append(found)
-        if found is not None:
-            net[found.currency] += reader.net(place, columns, found)
-    return Amounts(money, dict(net))
+        nets.append(0 if found is None else reader.net(place, columns, found))
+    return Amounts(money, nets)
 
 
 def _tidy(text: str) -> str:

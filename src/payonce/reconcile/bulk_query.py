@@ -20,7 +20,8 @@ UNKNOWN: Final = 255
 ODD, SUSPECT, POINT, PROOF, NO_SUM = 1, 2, 4, 8, 16
 # What the two rows of a pair agree in; the reference is hashed once more, in another way than for ``m``.
 PAIR: Final = "hash(concat(ref, '~'), minor, code)"
-# References that cannot have been mangled, whatever they are.
+# References that cannot have been mangled, whatever they are; most are told by their first letter and an underscore.
+PLAINLY_SOUND: Final = "(contains(ref, '_') and ascii(ref) between 65 and 122 and length(ref) <= 500)"
 SOUND: Final = (
     "[A-Za-z]{1,12}_[A-Za-z0-9_-]{1,200}|[A-Za-z0-9_]{12,200}|[A-Z]{2,12}-[A-Z0-9_-]{1,200}"
     "|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -102,7 +103,13 @@ class Learnt:
             odd.append("amount = ''")
         if self.times is not None:
             odd.append(f"(time <> '' and {self.times.odd})")
-        flags = [(f"({' or '.join(odd)})", ODD), (f"(not regexp_full_match(ref, '{SOUND}') and ref <> '')", SUSPECT)]
+        flags = [
+            (f"({' or '.join(odd)})", ODD),
+            (
+                f"case when {PLAINLY_SOUND} then false else ref <> '' and not regexp_full_match(ref, '{SOUND}') end",
+                SUSPECT,
+            ),
+        ]
         if layout.amount.unit == "major" and layout.decimal != ".":
             flags.append(("contains(amount, '.')", POINT))
             flags.append((r"(contains(amount, '.') and not regexp_full_match(amount, '-?[1-9]\d{0,2}\.\d{3}'))", PROOF))

@@ -53,6 +53,22 @@ def unite(files: Sequence[Rows]) -> United:
     return United(used, repeated)
 
 
+def united_net(files: Sequence[Rows]) -> dict[str, int]:
+    """What all rows of some files come to by currency, whatever they are; a row exported twice counts as in ``unite``."""
+    totals: Counter[str] = Counter()
+    seen: list[tuple[Rows, Counter[tuple[str, ...]]]] = []
+    for file in files:
+        own: Counter[tuple[str, ...]] = Counter()
+        others = [counts for other, counts in seen if _overlap(other, file)]
+        for row, currency, minor in file.sums:
+            identity = tuple(row)
+            own[identity] += 1
+            if all(counts[identity] < own[identity] for counts in others):
+                totals[currency] += minor
+        seen.append((file, own))
+    return dict(totals)
+
+
 def _overlap(one: Rows, other: Rows) -> bool:
     if one.moments is None or other.moments is None:
         return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from payonce.core.money import Money
@@ -33,7 +33,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What one file gives. ``net`` is the plain sum of all its amounts by currency, whatever their role."""
+    """What one file gives. ``net`` is the plain sum of all its amounts by currency, whatever their role; ``sums`` are these
+    amounts row by row, each with the row's text and currency."""
 
     file: str
     digest: str
@@ -46,3 +47,4 @@ class Rows:
     moments: tuple[int, int] | None = None
     declared: Mapping[str, str] = field(default_factory=dict)
     has_reference: bool = False
+    sums: Sequence[tuple[Sequence[str], str, int]] = ()

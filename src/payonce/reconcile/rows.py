@@ -74,9 +74,14 @@ def read_rows(table: Table, layout: Layout, operation: str) -> Rows:
     accounts = frozenset(cell for cell in reading.column([layout.account]) if cell) if layout.account else frozenset()
     times = [moment for moment in moments if moment is not None]
     return Rows(
-        table.file, table.digest, layout.name, count, tuple(used), tuple(reading.ignored), amounts.net, accounts,
+        table.file, table.digest, layout.name, count, tuple(used), tuple(reading.ignored), amounts.net(), accounts,
         (min(t.at_us for t in times), max(t.end_us for t in times)) if times else None, table.declared,
         has_reference=bool(layout.reference),
+        sums=[
+            (row, money.currency, minor)
+            for row, money, minor in zip(reading.table.rows, amounts.money, amounts.nets, strict=True)
+            if money is not None
+        ],
     )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ row is an error with its reason and never an empty account.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from payonce.reconcile.errors import refuse
 from payonce.reconcile.layout import Layout
 from payonce.reconcile.mapping import StatementTable, adjusted, form_of, layout_of
 from payonce.reconcile.model import Coverage, Entry
-from payonce.reconcile.netting import Netted, net, unite
+from payonce.reconcile.netting import Netted, net, unite, united_net
 from payonce.reconcile.row import Row, Rows
 from payonce.reconcile.rows import read_rows
 from payonce.reconcile.table import Table, choose, read_table, suited
@@ -151,9 +150,6 @@ def _statement(read: Sequence[Rows], wanted: Wanted, lag_us: int, *, clean: int 
         for entry in rows.ignored
     ]
     ignored += [(name, "the same row is in another file") for name in united.repeated]
-    nets: Counter[str] = Counter()
-    for rows in read:
-        nets.update(rows.net)
     return Statement(
         layout=read[0].layout,
         sha256=_digest(read),
@@ -163,7 +159,7 @@ def _statement(read: Sequence[Rows], wanted: Wanted, lag_us: int, *, clean: int 
         ignored=tuple(ignored),
         entries=tuple(netted.entries),
         coverage=coverage,
-        net=dict(nets),
+        net=united_net(read) if several else dict(read[0].net),
         accounts=frozenset(account for rows in read for account in rows.accounts),
         loose=tuple(netted.loose),
         period=source,

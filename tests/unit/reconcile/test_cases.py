@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import random
+
 import pytest
 
 from payonce.core.events import from_iso
 from payonce.reconcile.errors import StatementError
 from payonce.reconcile.match import reconcile
 from payonce.reconcile.model import Coverage, Kind, Proof
-from tests.unit.reconcile.kit import case, ledger_of
+from tests.unit.reconcile.kit import CASES, case, ledger_of, read
 
 REF = {"reference": "ref", "amount": "amount", "currency": "currency"}
 DKB = {"reference": "Kundenreferenz", "amount": "Betrag (€)", "currency": {"value": "EUR"}, "time": "Buchungsdatum"}
@@ -132,3 +136,66 @@ def test_the_balance_export_with_everything_in_it() -> None:
     assert proofs["op2"].proof is Proof.RETURNED
     assert "op6" not in found.pairs
     assert Kind.DUPLICATE not in {d.kind for d in found.discrepancies}
+
+
+KNOWN = {
+    "paypal_en_thousands.csv": ({}, "refund", ","),
+    "paypal_fx_four_rows.csv": ({}, "refund", ","),
+    "stripe_balance_export_fee_rows.csv": ({}, "refund", ","),
+    "same_id_purchase_and_fee.csv": (
+        {"reference": "fitid", "amount": "amount", "currency": "currency", "time": "posted"}, "payout", ","),
+    "quoted_newline_crlf.csv": (REF, "refund", ","),
+    "dkb_bom_preamble.csv": (DKB, "refund", ";"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_same_rows_written_in_another_way_say_the_same(tmp_path, name) -> None:
+    """Columns in another order, other separators, line ends, quotes and encodings, lines above the header, blank lines, a
+    column more, and exports that overlap: rows, sums and entries stay."""
+    mapping, operation, delimiter = KNOWN[name]
+    usual = says(case(name, operation=operation, **mapping))
+    rows = list(
+        csv.reader(io.StringIO((CASES / name).read_bytes().decode("utf-8-sig"), newline=""), delimiter=delimiter)
+    )
+    top = next(place for place, row in enumerate(rows) if sum(map(bool, row)) > 2)
+    head, body = rows[top], [row for row in rows[top + 1 :] if any(row)]
+    order = list(range(len(head)))
+    random.Random(name).shuffle(order)
+    whole, half = [head, *body], len(body) // 2
+    variants = {
+        "order.csv": ([[row[n] for n in order] for row in whole], {}), "semicolon.csv": (whole, {"delimiter": ";"}),
+        "tab.tsv": (whole, {"delimiter": "\t"}), "quoted.csv": (whole, {"quoting": csv.QUOTE_ALL}),
+        "utf16.csv": (whole, {"encoding": "utf-16"}), "cr.csv": (whole, {"lineterminator": "\r"}),
+        "above.csv": ([["Report"], ["Account", "x"], [], *whole], {}), "more.csv": ([[*row, "z"] for row in whole], {}),
+        "blank.csv": ([line for row in whole for line in (row, [""])], {}),
+    }  # fmt: skip
+    for file, (lines, form) in variants.items():
+        made = put(tmp_path / file, lines, **form)
+        assert says(read(made, operation=operation, **mapping)) == usual, file
+    parts = [put(tmp_path / "1.csv", [head, *body[: half + 1]]), put(tmp_path / "2.csv", [head, *body[half:]])]
+    assert says(read(*parts, operation=operation, **mapping)) == usual
+
+
+def put(path, rows, *, encoding="utf-8", **form):
+    text = io.StringIO(newline="")
+    csv.writer(text, **form).writerows(rows)
+    path.write_bytes(text.getvalue().encode(encoding))
+    return path
+
+
+def says(statement):
+    """What a statement says, whatever its rows are called and where they stand."""
+    entries = sorted(
+        (
+            e.reference or "",
+            e.currency,
+            e.legs,
+            e.returned,
+            e.pending,
+            e.failed,
+            [(a.role, a.money) for a in e.attached],
+        )
+        for e in statement.entries
+    )
+    return statement.used, dict(statement.net), entries
