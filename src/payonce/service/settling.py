@@ -181,9 +181,20 @@ class _Matcher:
             done.leave("of no item", f"{fact.event}: no item has {fact.reference}")
             return
         done.leave(
-            "not committed yet",
-            f"{fact.event}: {fact.reference} names item {item.id}, which is {item.state}; settle again once it is "
-            "committed",
+            "not committed yet", f"{fact.event}: {fact.reference} names item {item.id}, {self._next(item, fact)}"
+        )
+
+    def _next(self, item: Item, fact: Fact) -> str:
+        """What a person does about an event of an item that is not committed. A webhook alone decides no item: it may be
+        about an earlier try of the same item."""
+        if item.state is not ItemState.UNKNOWN:
+            return f"which is {item.state}; settle again once it is committed"
+        money = item.money if fact.money is None else fact.money
+        amount = "" if money is None else f" --amount {money.text}"
+        said = fact.word or fact.settlement.value
+        return (
+            f"which is unknown; the provider says {said}. Look into it, then: payonce resolve {self._batch.spec.id} {item.id} "
+            f'--as committed --reference {fact.reference}{amount} --reason "webhook {fact.event}"'
         )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from payonce.core.commands import BatchCommand, Change, Control
-from payonce.core.model import Actor, BatchSpec, NewItem
+from payonce.core.model import Actor, BatchSpec, NewItem, Worker
 from payonce.core.money import Money
 from payonce.core.states import ItemEvent, Settlement
 from payonce.ledger.memory import MemoryLedger
@@ -32,7 +32,8 @@ class Desk:
 
     ledger: MemoryLedger
     folder: Path
-    provider: str = "stripe"
+    provider: str
+    worker: Worker
 
     @classmethod
     def of(cls, folder: Path, provider: str = "stripe", mode: str | None = "test") -> Desk:
@@ -48,7 +49,7 @@ class Desk:
         for n in (1, 2):
             done = Change(n, ItemEvent.COMMIT, reference=f"ref-{n}", billed=MONEY, settlement=Settlement.PENDING)
             ledger.write(worker, [done])
-        return cls(ledger, folder, provider)
+        return cls(ledger, folder, provider, worker)
 
     def file(self, name: str, *entries: Any) -> Path:
         """A file of entries, a line each."""

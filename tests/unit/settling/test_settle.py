@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from payonce.core.commands import Change, Landed
 from payonce.core.errors import UsageError
-from payonce.core.states import Settlement
+from payonce.core.states import ItemEvent, Settlement
 from payonce.providers.official.facts import settled
 from tests.unit.settling.settlekit import (
     ADYEN_KEY,
@@ -80,6 +81,20 @@ def test_what_is_not_plainly_ours_changes_nothing(tmp_path: Path, event: dict[st
     done = desk.settle(desk.file("e.jsonl", stripe_signed(event)))
     assert dict(done.left) == {why: 1}
     assert desk.events() == []
+
+
+def test_an_event_of_an_unknown_item_says_what_to_do(tmp_path: Path) -> None:
+    """It decides nothing by itself: the command that a person may give is named, with reference, amount and source."""
+    desk = Desk.of(tmp_path)
+    unknown = Change(3, ItemEvent.UNDECIDED, code="no_answer", message="nobody answered")
+    assert desk.ledger.write(desk.worker, [unknown]) == (Landed.LANDED,)
+    done = desk.settle(desk.file("e.jsonl", stripe_signed(stripe_event("succeeded", number=3))))
+    assert dict(done.left) == {"not committed yet": 1}
+    assert done.notes[0].endswith(
+        'payonce resolve b r3 --as committed --reference ref-3 --amount 12.50 --reason "webhook evt_1"'
+    )
+    item = desk.ledger.item("b", "r3")
+    assert item is not None and item.state == "unknown"
 
 
 def test_a_wrong_signature_stops_everything(tmp_path: Path) -> None:
