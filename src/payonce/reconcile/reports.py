@@ -24,7 +24,13 @@ _STRIPE_PAYOUT = role_table(
     fees="fee,stripe_fee",
 )
 _STRIPE_INVOICE = role_table(executions="charge,payment", reversals="charge_failure,payment_failure,payment_reversal", fees="fee,stripe_fee")  # fmt: skip
-_STRIPE_TYPES = {"refund": _STRIPE_REFUND, "payout": _STRIPE_PAYOUT, "invoice": _STRIPE_INVOICE}
+_STRIPE_TRANSFER = role_table(executions="transfer", reversals="transfer_reversal,transfer_refund,transfer_failure,transfer_cancel", fees="fee,stripe_fee")  # fmt: skip
+_STRIPE_TYPES = {
+    "refund": _STRIPE_REFUND,
+    "payout": _STRIPE_PAYOUT,
+    "transfer": _STRIPE_TRANSFER,
+    "invoice": _STRIPE_INVOICE,
+}
 _STRIPE_STATUS = status_table(done="succeeded,paid,available", failed="failed,canceled,cancelled", pending="pending,requires_action,in_transit")  # fmt: skip
 
 STRIPE_BALANCE = Layout(

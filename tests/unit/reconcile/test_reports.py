@@ -223,3 +223,14 @@ def test_what_is_no_statement_for_this_batch_is_an_error(tmp_path, text, code) -
     with pytest.raises(StatementError) as error:
         read(written(tmp_path, text))
     assert error.value.code == code or not text
+
+
+def test_transfers_are_read_from_the_balance_report(tmp_path) -> None:
+    """A transfer and its reversal are one entry that came back; payouts of the same report are none."""
+    text = (
+        "balance_transaction_id,created,reporting_category,currency,gross,fee,net,source_id\n"
+        "t1,2026-11-30 08:00:00,transfer,usd,-10.00,0.00,-10.00,tr_1\nt2,2026-11-30 09:00:00,transfer_reversal,usd,10.00,0.00,10.00,tr_1\n"
+        "t3,2026-11-30 09:00:00,transfer,usd,-5.00,0.00,-5.00,tr_2\nt4,2026-11-30 10:00:00,payout,usd,-7.00,0.00,-7.00,po_1\n"
+    )
+    found = read(written(tmp_path, text), operation="transfer")
+    assert [(e.reference, e.legs, e.returned) for e in found.entries] == [("tr_1", (1000,), 1000), ("tr_2", (500,), 0)]
