@@ -21,7 +21,7 @@ from payonce.ledger.rows import BatchRow
 from payonce.ledger.trail_port import PLACE_MASK, PLACE_SHIFT, TrailReads
 from payonce.trail.explain import AFTER, NO_CODE, SETTLEMENTS, Replay, Story
 from payonce.trail.kept import Kept
-from payonce.trail.said import DECODER, OF_ITEMS, SaidOfItem
+from payonce.trail.said import DECODER, OF_ITEMS
 from payonce.trail.tree import BLOCK, fold
 
 LOWEST: Final = -(1 << 63)
@@ -129,26 +129,13 @@ def _hash(bodies: Sequence[bytes], done: Done) -> None:
             done.rest = part
 
 
-def _decoded(bodies: Sequence[bytes]) -> list[SaidOfItem]:
-    """Many events decoded at once. That no line can be taken for another is seen by the seams: an object ends before
-    each, one begins behind it, no other line ends inside, and there are as many objects as events."""
-    text = b"\n".join(bodies)
-    seams = len(bodies) - 1
-    if text.count(b"\n") != seams or text.count(b"}\n{") != seams:
-        raise _Doubt
-    said = OF_ITEMS.decode_lines(text)
-    if len(said) != len(bodies):
-        raise _Doubt
-    return said
-
-
 def _replay(
     replay: Replay, seqs: Sequence[int], places: Sequence[int | None], bodies: Sequence[bytes], *, done: Done
 ) -> None:
     """The loop is tight: it runs for every event. First calls and executions are taken here, all else by the replay."""
     stories, number, story, base, end = replay.stories, 0, None, 0, 0
     intents, commits = AFTER["intent"], AFTER["commit"]
-    for seq, place, body, said in zip(seqs, places, bodies, _decoded(bodies), strict=True):
+    for seq, place, body, said in zip(seqs, places, bodies, map(OF_ITEMS.decode, bodies), strict=True):
         if said.seq != seq:
             raise _Doubt
         if place is None:
