@@ -6,9 +6,11 @@ Each ledger gets a schema of its own, so that tests neither see nor wait for eac
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -62,6 +64,11 @@ class Server:
     def restart(self) -> None:
         """Starts it again after a crash: it recovers from its log."""
         self._control("start", "-o", f'-h "" -k {self.socket}', "-l", str(self.folder / "log"))
+
+    def stop(self) -> None:
+        """Ends it in order, where a test has restarted it by hand."""
+        with suppress(subprocess.CalledProcessError):  # it does not run
+            self._control("stop", "-m", "fast")
 
     def _control(self, *args: str) -> None:
         handle = embedded.get_server(self.folder)

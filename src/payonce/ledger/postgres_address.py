@@ -67,5 +67,10 @@ def _with_schema(shown: str, schema: str) -> str:
     return shown if schema == DEFAULT_SCHEMA else f"{shown}?schema={schema}"
 
 
+def unreadable() -> UsageError:
+    """The error for an address that libpq does not take; its own words may quote a password, so they are not told."""
+    return _bad("it cannot be read, or names a setting that the server's library does not know")
+
+
 def _bad(why: str) -> UsageError:
     return UsageError(f"the ledger's address is wrong: {why}", code="bad_ledger_url", hint=f"write {_EXAMPLE}")

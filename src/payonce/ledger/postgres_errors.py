@@ -5,6 +5,7 @@ The server's own words are kept, without what it says of values (``DETAIL`` may 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -37,7 +38,7 @@ _CAUSES: Final[dict[str, tuple[str, str, str]]] = {
     "57014": ("ledger_locked", "a statement was cancelled", f"see who did, and statement_timeout, {_AGAIN}"),
     "25P03": ("ledger_unreachable", "this process stood still in the middle of a transaction", _AGAIN[5:]),
     "57": ("ledger_unreachable", "the server ended the connection", _REACH),
-    "08": ("ledger_unreachable", "the connection was lost", _REACH),
+    "08": ("ledger_unreachable", "there is no connection to the server", _REACH),
 }
 
 
@@ -57,7 +58,7 @@ def translate(error: psycopg.Error, place: str) -> LedgerError:
         )
     found = _CAUSES.get(state) or _CAUSES.get(state[:2])
     if found is None and not state and isinstance(error, psycopg.OperationalError):
-        found = ("ledger_unreachable", "there is no connection to the server", _REACH)
+        found = _CAUSES[_turned_away(str(error))]
     if found is None:
         return LedgerError(
             f"ledger {place}: {said or type(error).__name__}",
@@ -66,6 +67,19 @@ def translate(error: psycopg.Error, place: str) -> LedgerError:
         )
     code, what, hint = found
     return LedgerError(f"ledger {place}: {what} ({said})" if said else f"ledger {place}: {what}", code=code, hint=hint)
+
+
+# A server that turns a connection away says so in words alone: the driver has no SQLSTATE for them.
+_TURNED_AWAY: Final = (
+    (re.compile(r'database ".*" does not exist'), "3D000"),
+    (re.compile(r'authentication failed|no password supplied|role ".*" does not exist|no pg_hba.conf entry'), "28"),
+    (re.compile(r"too many (clients|connections)|remaining connection slots"), "53300"),
+)
+
+
+def _turned_away(said: str) -> str:
+    """The SQLSTATE that belongs to what was said to a new connection; that of a lost one where it is not known."""
+    return next((state for words, state in _TURNED_AWAY if words.search(said)), "08")
 
 
 def _words(error: psycopg.Error) -> str:

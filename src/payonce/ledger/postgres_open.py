@@ -14,7 +14,7 @@ from typing import Any, Final, LiteralString, cast
 import psycopg
 
 from payonce.core.errors import LedgerError
-from payonce.ledger.postgres_address import Address
+from payonce.ledger.postgres_address import Address, unreadable
 from payonce.ledger.postgres_errors import faults
 from payonce.ledger.postgres_link import Link
 from payonce.ledger.postgres_values import adapters_map
@@ -65,7 +65,10 @@ def open_link(address: Address, *, writing: bool) -> Link:
 
 
 def _connect(address: Address) -> psycopg.Connection[Any]:
-    said = psycopg.conninfo.conninfo_to_dict(address.conninfo)
+    try:
+        said = psycopg.conninfo.conninfo_to_dict(address.conninfo)
+    except psycopg.ProgrammingError:
+        raise unreadable() from None
     defaults: dict[str, Any] = {**_KEEPALIVE, "connect_timeout": _CONNECT_S, "fallback_application_name": "payonce"}
     more = {name: value for name, value in defaults.items() if name not in said}
     return psycopg.Connection.connect(

@@ -75,7 +75,7 @@ def home_of(link: Link) -> str | None:
 def refuse_moved(shown: str, home: str | None, here: str | None) -> None:
     """Raises LedgerPlaceError ``ledger_copied`` where the ledger was written in another database than the one it is in:
     from here nobody can tell whether that one still works."""
-    if home is None or here is None or home == here:
+    if not home or here is None or home == here:
         return
     raise LedgerPlaceError(
         f"ledger {shown} was loaded from a dump of another database, where it may still be in use",
