@@ -73,6 +73,15 @@ def test_a_provider_that_cannot_be_asked_is_said_and_fails_nothing(desk: Desk) -
     assert (said.json["reconciliation"]["asked"], said.json["reconciliation"]["code"]) == (False, "no_lookup")
 
 
+def test_a_provider_that_does_not_answer_holds_up_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unasked, the look-ups have a bound in time; the run ends as it would."""
+    desk.write(items=3)
+    monkeypatch.setattr(reconciling_run, "UNASKED_S", 0.0)
+    said = desk("run", "batch.toml", "--yes", "--json")
+    assert said.code == 0
+    assert (said.json["reconciliation"]["asked"], said.json["reconciliation"]["code"]) == (False, "lookup_failed")
+
+
 @pytest.mark.parametrize(("minor", "code"), [(1250, 4), (1000, 1)])
 def test_what_the_provider_has_otherwise_is_a_finding_and_an_exit_code(desk: Desk, minor: int, code: int) -> None:
     """Another amount ends with 4, a second execution with 1; both are findings of the batch."""

@@ -32,6 +32,8 @@ from payonce.service.running import check_bound
 _TRIES: Final = 5
 _SECOND_US: Final = 1_000_000
 _MAY_BE_EXECUTED: Final = (ItemState.UNKNOWN, ItemState.PENDING)
+# Every execution that was shown, with the item it was asked for; the provider's digest, identity and lag.
+Shown = tuple[list[tuple[Item, Execution]], tuple[str, Identity, int]]
 _CAME_BACK: Final = (Settlement.RETURNED, Settlement.FAILED)
 
 
@@ -55,8 +57,10 @@ def asked_about(known: Iterable[Item]) -> list[Item]:
     return [item for item in known if item.attempts or item.reference or item.state in _MAY_BE_EXECUTED]
 
 
-def reconcile_items(ledger: Ledger, file: Path, chosen: Sequence[Item], asked: Asked, *, actor: Actor) -> Report:
-    """As ``reconcile_provider``, asking about some items of the batch."""
+def reconcile_items(
+    ledger: Ledger, file: Path, chosen: Sequence[Item], asked: Asked, *, actor: Actor, within_s: float | None = None
+) -> Report:
+    """As ``reconcile_provider``, asking about some items of the batch; ``within_s`` seconds at most, if it is given."""
     loaded = batchfile.load(file)
     batch = find_batch(ledger, loaded.id)
 
@@ -65,7 +69,18 @@ def reconcile_items(ledger: Ledger, file: Path, chosen: Sequence[Item], asked: A
 
     started_us = time.time_ns() // 1000
     limits = loaded.limits
-    shown, provider = asyncio.run(listing(make, chosen, concurrency=limits.concurrency, rate_per_ks=limits.rate_per_ks))
+
+    async def look() -> Shown:
+        async with asyncio.timeout(within_s):
+            return await listing(make, chosen, concurrency=limits.concurrency, rate_per_ks=limits.rate_per_ks)
+
+    try:
+        shown, provider = asyncio.run(look())
+    except TimeoutError:
+        raise UsageError(
+            f"the provider did not show {len(chosen)} items within {within_s:g} seconds",
+            code="lookup_failed", hint="nothing was compared; try again, or use a statement",
+        ) from None  # fmt: skip
     check_bound(batch, provider[1], digest=provider[0])
     statement = as_statement(shown, name=f"{loaded.provider['kind']} look-up", until_us=started_us, lag_us=provider[2])
     earlier = None if batch.started_us is None else batch.started_us - CLOCK_TOLERANCE_US
@@ -96,7 +111,7 @@ def _earlier_apart(entries: Sequence[Entry], chosen: Sequence[Item], before_us: 
 
 async def listing(
     make: Callable[[], Provider], chosen: Sequence[Item], *, concurrency: int, rate_per_ks: int | None = None
-) -> tuple[list[tuple[Item, Execution]], tuple[str, Identity, int]]:
+) -> Shown:
     """Every execution on the items' targets, each once, with the provider's digest, identity and lag.
 
     Raises UsageError ``no_lookup`` and ``lookup_failed``.

@@ -22,8 +22,9 @@ from payonce.service.opening import opened
 from payonce.service.reconciling import Asked
 from payonce.service.reconciling_provider import asked_about, reconcile_items
 
-# Unasked, the provider is asked about so many items: each costs it a call.
+# Unasked, the provider is asked about so many items, since each costs it a call, and for so long.
 UNASKED_ITEMS: Final = 200
+UNASKED_S: Final = 30.0
 _MOST_LISTED: Final = 20
 _WRONG_MONEY: Final = (Kind.AMOUNT_MISMATCH, Kind.CURRENCY_MISMATCH)
 
@@ -49,7 +50,8 @@ def after_run(url: str, batch_file: Path, *, batch: str, wished: bool) -> Reconc
             why = _why_not(known, chosen, wished=wished)
             if why is not None:
                 return _not(why)
-            report = reconcile_items(ledger, batch_file, chosen, Asked(batch), actor=this_actor())
+            within = None if wished else UNASKED_S
+            report = reconcile_items(ledger, batch_file, chosen, Asked(batch), actor=this_actor(), within_s=within)
     except PayonceError as error:
         return _not(error.message, code=error.code)
     return _done(report)
