@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 # Every target is a command, not a file.
-.PHONY: help setup demo test check lint types imports unit torture contract bench bench-check bench-plan bench-reconcile bench-trail clean
+.PHONY: help setup demo test check lint types imports unit torture torture-calls contract bench bench-check bench-plan bench-reconcile bench-trail clean
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -44,6 +44,9 @@ torture: $(STAMP) ## the tests that kill processes and fill disks, at full size 
 	PAYONCE_TORTURE=1 timeout 1800 $(BIN)/python -m pytest -q tests/crash
 
 BENCH  := build/bench
+
+torture-calls: $(STAMP) ## 20,000 paid calls without keys, 5 % of the answers lost, killed five times
+	PAYONCE_TORTURE=1 timeout 1800 $(BIN)/python -m pytest -q -s -o timeout=1700 tests/crash/test_paid_calls.py
 
 bench: $(STAMP)  ## items a second against a bare loop that records nothing, the ledger alone, one guarded call; JSON in build/bench
 	@mkdir -p $(BENCH)

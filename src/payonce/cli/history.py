@@ -19,6 +19,7 @@ _SAID: Final = {
     "commit": "executed",
     "refuse": "refused",
     "not_executed": "surely not executed, planned again",
+    "pay_again": "may have been executed; paid for once more, as the batch says",
     "undecided": "no rule decides it: a person has to",
     "skip": "skipped",
     "retry": "put back to planned",

@@ -61,6 +61,8 @@ def describe() -> Declaration:
             "look-up: as [provider.lookup] says (path, own_reference, key, lag)",
             "max_execution: 30 s with keys and 60 s without, unless stated",
             "answers: the rules of [[provider.answers]], then 429 not_executed, 401 and 403 stop, 2xx with a "
-            "reference executed, everything else unresolved",
+            "reference executed, unless its body has an error, everything else unresolved; for calls 402 stop",
+            "calls: [provider.price] computes what they cost, id_header and stream read long answers, on_unknown says what "
+            "becomes of those that no rule decides",
         ),
     )

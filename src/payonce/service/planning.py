@@ -24,7 +24,7 @@ from payonce.providers.registry import build, check_operation
 from payonce.service import overlaps, problem_file
 from payonce.service.batchfile import BatchFile
 from payonce.service.planning_amend import Addition, addition
-from payonce.service.planning_costs import cost_of, warnings_of
+from payonce.service.planning_costs import cost_of, guarantee_of, warnings_of
 from payonce.service.planning_checks import check_targets
 from payonce.service.planning_input import (
     input_settings,
@@ -246,7 +246,8 @@ async def _bound(prepared: Prepared, ledger: Ledger, settings: InputSettings, ba
         declared = provider.declaration
         reads = bool(file.read_targets and declared.preflight)
         takes = expected(file.limits, left=report.left, steps=len(declared.steps) + reads)
-        report = replace(report, account=identity.account, guarantee=declared.guarantee, expected=takes)
+        guarantee = guarantee_of(declared.guarantee, file.limits)
+        report = replace(report, account=identity.account, guarantee=guarantee, expected=takes)
         spec = spec_of(file, intake, provider, identity, settings, allowed=options.allow_overlap)
         if file.operation == "call" and not report.totals:
             count = report.added or report.items

@@ -16,6 +16,7 @@ from payonce.core.keys import KeyMaker
 from payonce.core.model import Item, Limits, NewItem, Request
 from payonce.core.money import Money, format_minor
 from payonce.providers.protocol import Provider
+from payonce.service.durations import money_text
 
 # Building a request costs some ten microseconds; beyond this many a plan would take noticeably longer.
 _PRICED: Final = 20_000
@@ -119,3 +120,11 @@ def warnings_of(plan: CostPlan, budget: Mapping[str, int]) -> list[str]:
             text = f"up to {format_minor(most, code)} {code}, the budget is {format_minor(limit, code)}"
             found.append(f"the calls may cost {text}: the run may stop there")
     return found
+
+
+def guarantee_of(declared: str, limits: Limits) -> str:
+    """What happens after a crash or a lost answer: as the provider allows, and as the batch's policy has it."""
+    if limits.on_unknown != "pay_again" or not declared:
+        return declared
+    again = money_text(limits.pay_again_limit)
+    return f"{declared} What no rule decides is paid for once more, up to {again} in all (on_unknown)."

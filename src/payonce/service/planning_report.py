@@ -13,6 +13,7 @@ from payonce.core.states import BatchState, ItemState
 from payonce.intake import Intake
 from payonce.ledger.protocol import Ledger
 from payonce.service.batchfile import BatchFile
+from payonce.service.planning_costs import guarantee_of
 from payonce.service.report_plan import Expected, Extremes, PlanReport, Row, expected
 
 # A report is held in memory; an input with more problems than this has one problem, many times.
@@ -49,7 +50,7 @@ def sealed_report(file: BatchFile, ledger: Ledger, batch: Batch) -> PlanReport:
     totals = {str(code): int(minor) for code, minor in dict(config.get("totals", {})).items()}
     report = blank_report(
         file,
-        guarantee=str(config.get("guarantee", "")),
+        guarantee=guarantee_of(str(config.get("guarantee", "")), file.limits),
         account=batch.spec.account,
         items=batch.items,
         totals=totals,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -11,8 +13,11 @@ import pytest
 
 from payonce.core.commands import Change
 from payonce.core.errors import LedgerError
-from payonce.core.states import ItemEvent
+from payonce.core.states import ItemEvent, ItemState
 from payonce.ledger.outputs import OUTPUT, OutputFiles
+from payonce.service.opening import opened
+from payonce.service.resulting import Reader
+from payonce.service.results_follow import follow
 from tests.unit.calls.callkit import Calls
 
 LARGE = 400_000
@@ -114,3 +119,24 @@ def test_following_shows_each_item_once_it_is_decided(calls: Calls) -> None:
     assert seqs == sorted(seqs)
     later = calls("results", "batch.toml", "--follow", "--after", str(seqs[2])).lines
     assert [r["seq"] for r in later] == seqs[3:]
+
+
+def test_following_a_batch_that_runs(calls: Calls) -> None:
+    """Records come while the batch is on its way, each of them committed before it is shown; then it ends by itself."""
+    calls.items = 30
+    calls.provider.configure(latency="40ms")
+    calls.limits = 'rate = "20/s"\n'
+    calls.write()
+    assert calls("plan", "batch.toml").code == 0
+    run = subprocess.Popen(
+        [sys.executable, "-m", "payonce", "run", "batch.toml", "--no-reconcile"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    early = 0
+    seen: dict[str, str] = {}
+    with opened("sqlite:payonce.db", read_only=True) as ledger:
+        for record in follow(ledger, "calls", Reader("sqlite:payonce.db")):
+            assert ledger.item("calls", record["item"]).state is ItemState.COMMITTED  # type: ignore[union-attr]
+            seen[record["item"]] = record["output"]
+            early += run.poll() is None
+    assert run.wait(30) == 0 and len(seen) == 30 and early > 0

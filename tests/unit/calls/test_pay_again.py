@@ -98,3 +98,14 @@ def test_a_usage_log_that_lags_is_waited_for(calls: Calls) -> None:
     assert (said.code, said.json["items"]["committed"]) == (0, 5), said.err
     assert max(calls.provider.executed().values()) == 1
     assert calls.results()[2]["output"]["output"].startswith("answer ")
+
+
+def test_the_trail_and_the_ledger_check_out(calls: Calls) -> None:
+    """Paying again leaves a trail that verifies, and counts that add up."""
+    calls.provider.configure(script={"r2": ["reset_after"], "r4": ["cut_after"]})
+    calls.more, calls.limits = AGAIN, RESERVE
+    assert calls.run().code == 0
+    said = calls("trail", "verify", "--json")
+    assert said.code == 0 and said.json["ok"], said.out
+    said = calls("doctor", "batch.toml", "--json")
+    assert not [check for check in said.json["checks"] if check["name"] == "ledger" and not check["ok"]], said.out

@@ -62,3 +62,12 @@ def test_a_large_input_is_priced_by_its_first_items(monkeypatch: pytest.MonkeyPa
     found = planning_costs.cost_of(provider, items, count=1000, limits=Limits(), batch="b")
     assert found is not None and found.at_most == {"USDC": 500_000_000}
     assert found.basis.startswith("the first 10 items")
+
+
+def test_the_plan_says_that_it_pays_again(calls: Calls) -> None:
+    """What holds after a crash includes the batch's own policy, before the first call and when it is sealed."""
+    calls.more = 'on_unknown = "pay_again"\npay_again_limit = {USDC = "0.50"}\n'
+    calls.limits = 'reserve = {USDC = "0.010000"}\n'
+    calls.write()
+    for _ in range(2):
+        assert "paid for once more, up to 0.500000 USDC" in calls("plan", "batch.toml", "--json").json["guarantee"]

@@ -124,3 +124,28 @@ def test_a_key_that_is_not_set_is_named(calls: Calls, monkeypatch: pytest.Monkey
     ]["message"]
     said = calls("init", "--template", "opanai", "elsewhere", "--json")
     assert (said.code, said.json["error"]["code"]) == (2, "unknown_template")
+
+
+def test_a_wrong_credit_is_found(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The aggregator credits its contributor too much for one call: official price times multiplier says how much."""
+    ready_batch(calls, "aggregator", monkeypatch)
+    calls.provider.configure(script={"record-0003": ["wrong_credit:5"]})
+    assert calls("run", "batch.toml", "--json").code == 0
+    Path("statement.csv").write_bytes(calls.provider.get("/v1/statement.csv"))
+    said = calls("reconcile", "batch.toml", "--statement", "statement.csv", "--json")
+    assert said.code == 1 and said.json["classes"]["credit_mismatch"] == 1
+    assert [d["item"] for d in said.json["discrepancies"]] == ["record-0003"]
+
+
+def test_an_export_settles_what_was_unknown(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By our own reference: committed with what it cost; its answer stays lost, and its record says so."""
+    ready_batch(calls, "openai", monkeypatch)
+    calls.provider.configure(script={"record-0003": ["reset_after"]})
+    assert calls("run", "batch.toml", "--json").code == 1
+    Path("activity.csv").write_bytes(calls.provider.get("/v1/activity.csv"))
+    Path("map.toml").write_text('[statement]\nrounding = "half_even"\n')
+    said = calls("reconcile", "batch.toml", "--statement", "activity.csv", "--map", "map.toml", "--apply", "--json")
+    assert [change["item"] for change in said.json["applied"]] == ["record-0003"]
+    record = calls.results()[2]
+    assert (record["state"], record["code"], record["output"]) == ("committed", "no_output", None)
+    assert calls("status", "batch.toml", "--json").json["cost"]["USDC"]["reserved"] == "0.000000"
