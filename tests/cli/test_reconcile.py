@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import time
 from decimal import Decimal
 from types import SimpleNamespace
@@ -154,6 +155,27 @@ def test_a_statement_that_is_not_the_batchs_is_refused(ran: Desk, change: str) -
     assert said.json["error"]["code"] == codes[change]
     assert len(ran("show", "refunds", "R1", "--json").json["events"]) == events
     assert ran("findings", "refunds", "--json").json["findings"] == []
+
+
+def test_a_period_in_whole_seconds_covers_its_last_second(ran: Desk) -> None:
+    """``--to`` a second means all of it, as a row time in whole seconds does; the same where the file declares it."""
+    found = rows(ran)
+    last = max(row["created"] for row in found)[:19]
+    for row in found:
+        row["created"] = row["created"][:19] + "Z"
+    name = save(ran, found)
+    said = ran(
+        "reconcile", "refunds", "--statement", name, "--from", "2000-01-01T00:00:00Z", "--to", f"{last}Z", "--json"
+    )
+    assert said.json["classes"]["matched"] == 8 and said.json["classes"]["not_covered"] == 0, said.json
+    assert (
+        said.json["statement"]["to"]
+        == ran("reconcile", "refunds", "--statement", name, "--json").json["statement"]["to"]
+    )
+    declared = {"from": "2000-01-01T00:00:00Z", "to": f"{last}Z", "data": found}
+    (ran.folder / "statement.json").write_text(json.dumps(declared))
+    shown = ran("reconcile", "refunds", "--statement", "statement.json", "--json").json
+    assert shown["statement"]["to"] == said.json["statement"]["to"] and shown["classes"]["matched"] == 8
 
 
 def test_the_reports_are_safe_to_open(ran: Desk) -> None:

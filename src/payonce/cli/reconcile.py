@@ -28,7 +28,7 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option("--from-provider", is_flag=True, help="Ask the provider's look-up, item by item, instead of a file.")
 @click.option("--from", "start", metavar="TIME", help="The statement's period begins here (ISO 8601).")
-@click.option("--to", "end", metavar="TIME", help="And ends here; a day means to its end.")
+@click.option("--to", "end", metavar="TIME", help="And ends here; a day or a second means to its end.")
 @click.option("--map", "mapping", type=_PATH, metavar="FILE.toml", help="A [statement] table for this file's columns.")
 @click.option("--coarse", is_flag=True, help="The report has only totals: compare those, by [statement.coarse].")
 @click.option("--apply", "write", is_flag=True, help="Write what the statement proves about items into the ledger.")
@@ -53,7 +53,7 @@ def reconcile(common: Common, /, batch: str, **given: Any) -> int:
         )
     question = reconciling.Asked(
         where.batch, tuple(given["files"]), mapping_of(given["mapping"]), time_us(given["start"], end=False),
-        time_us(given["end"], end=True), given["write"],
+        time_us(given["end"], end=True, whole=True), given["write"],
     )  # fmt: skip
     if given["coarse"]:
         return _coarse(screen, where.url, question)
@@ -98,8 +98,9 @@ def mapping_of(path: Path | None) -> dict[str, Any] | None:
     return table
 
 
-def time_us(text: str | None, *, end: bool) -> int | None:
-    """A time of an option in microseconds; a day as the end of a period means to the end of that day."""
+def time_us(text: str | None, *, end: bool, whole: bool = False) -> int | None:
+    """A time of an option in microseconds. A day as the end of a period means to the end of that day; with ``whole`` any
+    time means to the end of its own resolution, a whole second to the end of that second."""
     if text is None:
         return None
     from payonce.reconcile.times import TimeFault, read_times
@@ -112,7 +113,7 @@ def time_us(text: str | None, *, end: bool) -> int | None:
         ) from fault
     if moment is None:
         return None
-    return moment.end_us if end and moment.resolution_us > 60_000_000 else moment.at_us
+    return moment.end_us if end and (whole or moment.resolution_us > 60_000_000) else moment.at_us
 
 
 def _costs(url: str, report: Report) -> str:
@@ -185,12 +186,12 @@ def _show_findings(screen: Screen, found: list[dict[str, Any]]) -> None:
 
 
 def _show_proofs(screen: Screen, found: dict[str, Any]) -> None:
-    for change in found["applied"]:
     arrived = found["arrived"]
     if arrived["recorded"]:
         screen.line(f"the money of {some(arrived['recorded'], 'item')} arrived; written to the ledger")
     elif arrived["items"]:
         screen.note(f"the money of {some(arrived['items'], 'item')} arrived since: --apply writes it")
+    for change in found["applied"]:
         screen.line(f"{change['item']}: proven {change['proves'].replace('_', ' ')}; written to the ledger")
     for change in found["not_applied"]:
         screen.warn(f"{change['item']}: {change['why']}")
