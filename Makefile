@@ -40,8 +40,10 @@ imports: $(STAMP)
 unit: $(STAMP)   ## the tests alone
 	$(BIN)/python -m pytest -n 3 -q
 
-torture: $(STAMP) ## the tests that kill processes and fill disks, at full size (about ten minutes)
-	PAYONCE_TORTURE=1 timeout 1800 $(BIN)/python -m pytest -q tests/crash
+SECONDS := 1200
+torture: $(STAMP) ## make torture SECONDS=1200 SEED=: kills at random for half the time, then the crash tests at full size for the rest
+	nice $(BIN)/python -m tests.crash.torture --seconds $$(( $(SECONDS) / 2 )) $(if $(SEED),--seed $(SEED))
+	PAYONCE_TORTURE=1 PAYONCE_TORTURE_SECONDS=$$(( $(SECONDS) / 2 )) $(BIN)/python -m pytest -q -rs tests/crash
 
 BENCH  := build/bench
 

@@ -46,10 +46,10 @@ class Provider:
         with urllib.request.urlopen(self.url + path, timeout=30) as answer:
             return json.load(answer)
 
-    def post(self, path: str, data: dict[str, Any]) -> Any:
+    def post(self, path: str, data: dict[str, Any], **headers: str) -> Any:
         """Changes behaviours while it runs."""
         body = json.dumps(data).encode()
-        request = urllib.request.Request(self.url + path, body, {"Content-Type": "application/json"})
+        request = urllib.request.Request(self.url + path, body, {"Content-Type": "application/json", **headers})
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
 
@@ -97,15 +97,16 @@ class Job:
     concurrency: int = 64
     name: str = "torture"
     ledger: str = "sqlite:payonce.db"
+    prefix: str = "r"
     env: dict[str, str] = field(default_factory=dict)
 
     def write(self) -> Path:
         """Writes input and batch file; returns the latter."""
         lines = ["id,charge,amount,currency"]
         for k in range(self.items):
-            target = self.targets[k] if self.targets else f"ch_{k}"
+            target = self.targets[k] if self.targets else f"ch_{self.prefix.removeprefix('r')}{k}"
             amount = self.amounts[k] if self.amounts else f"{1 + k % 50}.{k % 100:02d}"
-            lines.append(f"r{k},{target},{amount},USD")
+            lines.append(f"{self.prefix}{k},{target},{amount},USD")
         (self.folder / "input.csv").write_text("\n".join(lines) + "\n")
         path = self.folder / "batch.toml"
         path.write_text(self._text())
