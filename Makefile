@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 # Every target is a command, not a file.
-.PHONY: help setup demo test check lint types imports unit torture torture-calls contract bench bench-check bench-plan bench-reconcile bench-trail clean
+.PHONY: help setup demo test check lint types imports unit torture torture-calls contract bench bench-check bench-plan bench-reconcile bench-trail bench-workers clean
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +63,9 @@ bench-check: $(STAMP) ## the kept speed ratios again; fails where one fell below
 
 contract: $(STAMP) ## each adapter's requests against the providers' OpenAPI files: make contract SPECS=folder
 	PAYONCE_SPECS="$(abspath $(SPECS))" $(BIN)/python -m pytest -q -rs tests/thirdparty/test_contracts.py
+
+bench-workers: $(STAMP) ## 1, 2 and 4 worker processes on one batch in PostgreSQL
+	$(BIN)/python benchmarks/workers.py
 
 bench-reconcile: $(STAMP)  ## a million items against a million rows, then ten million of each
 	$(BIN)/python benchmarks/reconcile.py --items 1000000

@@ -36,13 +36,14 @@ class Server:
     socket: Path
 
     @classmethod
-    def start(cls, *, run: Path) -> Server:
+    def start(cls, *, run: Path, disk: bool = False) -> Server:
         """Starts it, or finds the one that another process of the same run has started; it goes with the last one.
 
-        Not in the run's own folder, which is closed to others: as root, the server runs as another user."""
+        Not in the run's own folder, which is closed to others: as root, the server runs as another user. ``disk``: its
+        files are on a disk, however slow."""
         name = f"payonce-postgres-{os.getuid()}-{sha256(str(run).encode()).hexdigest()[:12]}"
         memory = Path("/dev/shm")  # these tests crash processes, not machines: a disk would prove nothing more
-        folder = (memory if memory.is_dir() else Path(tempfile.gettempdir()).resolve()) / name
+        folder = (memory if memory.is_dir() and not disk else Path(tempfile.gettempdir()).resolve()) / name
         started = embedded.get_server(folder, cleanup_mode="delete")
         socket = started.get_postmaster_info().socket_dir
         assert socket is not None

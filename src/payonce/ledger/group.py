@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from payonce.ledger.verbs import AsyncVerbs, Kind
 
 T = TypeVar("T")
 _ROOM: Final = 4096  # waiting jobs; a coroutine that finds no room waits for it
+_ENOUGH: Final = 64  # waiting jobs; with these a group is large enough not to wait for more
 
 
 @dataclass(slots=True)
@@ -54,7 +56,7 @@ class AsyncLedger(AsyncVerbs):
     def __init__(self, store: StoreLedger, *, room: int = _ROOM) -> None:
         self._store = store
         self._loop = asyncio.get_running_loop()
-        self._writer = _Thread(store, self._loop, name="payonce-ledger-write", room=room)
+        self._writer = _Thread(store, self._loop, name="payonce-ledger-write", room=room, gather_s=store.gather_s)
         self._reader = _Thread(store, self._loop, name="payonce-ledger-read", room=room)
 
     @property
@@ -100,12 +102,15 @@ class AsyncLedger(AsyncVerbs):
 class _Thread:
     """A thread with a bounded queue that takes everything waiting at once."""
 
-    def __init__(self, store: StoreLedger, loop: asyncio.AbstractEventLoop, *, name: str, room: int) -> None:
+    def __init__(
+        self, store: StoreLedger, loop: asyncio.AbstractEventLoop, *, name: str, room: int, gather_s: float = 0.0
+    ) -> None:
         self.groups = 0
         self.failed: LedgerError | None = None
         self._store = store
         self._loop = loop
         self.room = room
+        self._gather_s = gather_s
         self.waiting = 0
         self._has_room = asyncio.Event()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -144,6 +149,8 @@ class _Thread:
         ending = False
         while not ending:
             waiting = [self._jobs.get()]
+            if self._gather_s and self._jobs.qsize() < _ENOUGH and waiting[0] is not None:
+                time.sleep(self._gather_s)
             while not self._jobs.empty():
                 waiting.append(self._jobs.get())
             ending = None in waiting

@@ -42,6 +42,8 @@ class PostgresLedger(StoreLedger):
     on a standby. ``accept`` (who, why) takes it as it is, where it is, and records that. ``clock`` replaces the server's.
     """
 
+    gather_s = 0.004
+
     def __init__(
         self,
         url: str,

@@ -20,7 +20,12 @@ from payonce.ledger.tables import Standing
 
 
 class StoreLedger(ItemVerbs, TrailVerbs, CopyVerbs):
-    """A complete ledger over some tables. See ledger.protocol for what each verb promises."""
+    """A complete ledger over some tables. See ledger.protocol for what each verb promises.
+
+    ``gather_s`` is how long a group writer waits for more before it begins a transaction: where one costs several round
+    trips over a network, a few milliseconds make groups of dozens out of groups of a few."""
+
+    gather_s: float = 0.0
 
     def info(self) -> LedgerInfo:
         """See ledger.protocol."""
