@@ -13,6 +13,7 @@ from typing import Any
 from payonce.core.keys import KeyFormat
 from payonce.core.money import Money
 from payonce.core.states import BatchState, ItemState, Settlement
+from payonce.core.values import value
 
 SECOND_US = 1_000_000
 
@@ -76,9 +77,9 @@ class Declaration:
     reverse: str = ""
     rate: str = ""
     identity: str = ""
+    preflight: str = ""
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    preflight: str = ""
 
     @property
     def guarantee(self) -> str:
@@ -105,7 +106,7 @@ class Declaration:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Request:
     """One call, exactly as it goes out: a resend uses these bytes and never builds them again.
 
@@ -135,7 +136,6 @@ class NewItem:
 PlainItem = tuple[str, str, int | None, str | None, str]
 
 
-@dataclass(frozen=True, slots=True)
 @dataclass(frozen=True, slots=True)
 class PlainColumns:
     """Some items about to be sealed, column by column: nothing is done for each of them until someone asks.
@@ -170,13 +170,14 @@ class PlainColumns:
         return PlainColumns(ids, targets, minors, currencies, list(compress(self.fields, selected)))
 
 
+@dataclass(frozen=True, slots=True)
 class PlainItems:
     """Validated items about to be sealed, in order, in blocks of some thousand: the quick way for millions of them."""
 
     blocks: Iterable[PlainColumns]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Item:
     """An item as the ledger holds it. ``n`` is its place in the input, from 1.
 
