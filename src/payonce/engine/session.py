@@ -72,27 +72,19 @@ class Session:
     look_again: bool = False
     fault: LedgerError | None = None
     spool_lost: list[str] = field(default_factory=list)
+    # What the provider promises, and what follows from it: the total deadline of one call; how long after its intent a
+    # call may still be handed to the socket, with the deadline inside the lease; whether an intent is written only when
+    # its call has a free place, since without keys a crash must leave as few items in doubt as possible.
+    declaration: Declaration = field(init=False)
+    timeout_us: int = field(init=False)
+    send_window_us: int = field(init=False)
+    intents_wait_for_call: bool = field(init=False)
 
-    @property
-    def declaration(self) -> Declaration:
-        """What the provider promises."""
-        return self.provider.declaration
-
-    @property
-    def timeout_us(self) -> int:
-        """The total deadline of one call."""
-        return self.declaration.timeout_us
-
-    @property
-    def send_window_us(self) -> int:
-        """How long after its intent a call may still be handed to the socket; with the deadline inside the lease."""
-        return max(SECOND_US // 4, min(SEND_WINDOW_US, self.lease_us * 3 // 4 - self.timeout_us))
-
-    @property
-    def intents_wait_for_call(self) -> bool:
-        """Whether an intent is written only when its call has a free place: without keys a crash must leave as few
-        items in doubt as possible."""
-        return self.declaration.key is None
+    def __post_init__(self) -> None:
+        self.declaration = self.provider.declaration
+        self.timeout_us = self.declaration.timeout_us
+        self.send_window_us = max(SECOND_US // 4, min(SEND_WINDOW_US, self.lease_us * 3 // 4 - self.timeout_us))
+        self.intents_wait_for_call = self.declaration.key is None
 
     def reserve_for(self, item: Item, request: Request) -> Money | None:
         """What an item without an amount holds of the budget while it is pending: what its request can cost at most,
@@ -116,10 +108,11 @@ class Session:
         """The question asked just before the first byte leaves: is there still a right to send?"""
 
         def may_send() -> bool:
-            now = self.time.now_us()
-            if self.stop.is_set or now >= send_by_us or self.pacer.slow_until_us > now:
+            steady = self.clock.steady_us()
+            now = self.time.at_steady(steady)
+            if self.stop.end is not None or now >= send_by_us or self.pacer.slow_until_us > now:
                 return False
-            return self.clock.steady_us() + self.timeout_us <= self.lease_steady_us
+            return steady + self.timeout_us <= self.lease_steady_us
 
         return may_send
 
@@ -164,9 +157,9 @@ class Session:
         """A change stopped the batch."""
         self.stop.request(Ending.STOPPED, code=stop.code, message=stop.message)
 
-    def heard(self) -> None:
+    def heard(self, now_us: int) -> None:
         """The provider answered something that was not a refusal for load."""
-        self.heard_us = self.time.now_us()
+        self.heard_us = now_us
         self.trouble = None
 
     def patience(self, verdict: Verdict) -> StopBatch | None:
