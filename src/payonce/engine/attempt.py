@@ -38,7 +38,7 @@ from payonce.core.decide import (
 from payonce.core.errors import ConfigError, LedgerError
 from payonce.core.keys import KeyMaker
 from payonce.core.model import SECOND_US, Finding, Item, OpenIntent, Request
-from payonce.core.outcome import Found, LookupFailed, LookupReply, NotExecuted, Reply, Stop, Unresolved
+from payonce.core.outcome import Executed, Found, LookupFailed, LookupReply, NotExecuted, Reply, Stop, Unresolved
 from payonce.core.states import ItemEvent
 from payonce.engine.changes import (
     NOTHING_KEPT,
@@ -189,7 +189,9 @@ class Caller:
             replayed=reply.replayed,
             attempts=session.limits.attempts,
         )
-        kept = kept_response(session.payloads, reply.response)
+        # An answer that is the product is kept as the output, and once is enough.
+        is_output = isinstance(outcome, Executed) and outcome.output is not None
+        kept = NOTHING_KEPT if is_output else kept_response(session.payloads, reply.response)
         if isinstance(verdict, Commit):  # nearly all answers; nothing of what follows concerns them
             await self._record(item, verdict, data, payloads=kept)
             return
