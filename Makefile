@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 # Every target is a command, not a file.
-.PHONY: help setup demo test check lint types imports unit torture torture-calls contract bench bench-check bench-plan bench-reconcile bench-trail bench-workers clean
+.PHONY: help setup demo test check lint types imports unit torture torture-calls simulate mutants contract bench bench-check bench-plan bench-reconcile bench-trail bench-workers clean
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -44,6 +44,13 @@ SECONDS := 1200
 torture: $(STAMP) ## make torture SECONDS=1200 SEED=: kills at random for half the time, then the crash tests at full size for the rest
 	nice $(BIN)/python -m tests.crash.torture --seconds $$(( $(SECONDS) / 2 )) $(if $(SEED),--seed $(SEED))
 	PAYONCE_TORTURE=1 PAYONCE_TORTURE_SECONDS=$$(( $(SECONDS) / 2 )) $(BIN)/python -m pytest -q -rs tests/crash
+
+simulate: $(STAMP) ## simulated worlds: make simulate SEED= RUNS= SECONDS= TRACE=1; with SEED alone that world, without any one minute of new ones
+	nice $(BIN)/python -m payonce.testing.simulator $(if $(SEED),--seed $(SEED)) $(if $(RUNS),--runs $(RUNS)) \
+		$(if $(filter-out file,$(origin SECONDS)),--seconds $(SECONDS)) $(if $(TRACE),--trace)
+
+mutants: $(STAMP) ## broken variants of payonce, each hunted by fresh simulated worlds until it is caught (some minutes)
+	nice $(BIN)/python -m tests.simulation.hunt
 
 BENCH  := build/bench
 

@@ -1,0 +1,300 @@
+"""A process's ledger in a simulated world: verbs that take time, fail, or whose success is never heard of; its spool.
+
+Writes of many tasks that wait at once are made durable together, as by the real group writer, and like there nothing is
+written any more after the first fault. Between being asked, being durable and being answered the process can die.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from payonce.core.commands import Command, Landed
+from payonce.core.errors import LedgerError
+from payonce.core.model import Actor, OpenIntent, Worker
+from payonce.engine.spool import Spool, Spooled
+from payonce.ledger.group import as_fault, failure, is_refusal
+from payonce.ledger.store_reads import StoreLedger
+from payonce.ledger.verbs import AsyncVerbs, Kind
+from payonce.testing.simulator.loop import ProcessLoop
+from payonce.testing.simulator.store import SimStore
+
+T = TypeVar("T")
+
+
+class ProcessGone(BaseException):
+    """A dead process reached for something outside. Nothing catches it; nothing comes of it."""
+
+
+class Faults:
+    """What a ledger does wrong next. Set by the world, used up by the first that meets it."""
+
+    __slots__ = ("after", "before", "read", "slow_us")
+
+    def __init__(self) -> None:
+        self.before = False  # the next write fails and nothing of it is there
+        self.after = False  # the next write is durable, but the process hears of a failure
+        self.read = False  # the next read fails
+        self.slow_us = 0  # the next write takes so long
+
+    def clear(self) -> None:
+        """Nothing goes wrong."""
+        self.before = self.after = self.read = False
+        self.slow_us = 0
+
+
+class _Job:
+    """One verb that waits."""
+
+    __slots__ = ("alone", "asked_us", "call", "commands", "error", "future", "result", "worker")
+
+    def __init__(
+        self,
+        future: asyncio.Future[Any],
+        worker: Worker | None,
+        commands: tuple[Command, ...],
+        call: Callable[[StoreLedger], Any] | None,
+        asked_us: int,
+        alone: bool,
+    ) -> None:
+        self.future = future
+        self.worker = worker
+        self.commands = commands
+        self.call = call
+        self.asked_us = asked_us
+        self.alone = alone
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+Landing = Callable[[Worker, tuple[Command, ...], tuple[Landed, ...], int], None]
+
+
+class SimLedger(AsyncVerbs):
+    """The ledger of one process. ``landed`` is told of each worker's commands once they are durable, what became of
+    them and when they were asked for; ``failed`` is the fault after which nothing is written any more. ``lease_end_us``
+    is when the right of the process ends, in true time."""
+
+    def __init__(
+        self,
+        store: SimStore,
+        loop: ProcessLoop,
+        *,
+        disk_us: Callable[[], int],
+        landed: Landing,
+        handed_over: Callable[[int, tuple[OpenIntent, ...]], None],
+        heard_fault: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._loop = loop
+        self._disk_us = disk_us
+        self._landed = landed
+        self._handed_over = handed_over
+        self._heard_fault = heard_fault
+        self._jobs: list[_Job] = []
+        self._under_way = False
+        self.faults = Faults()
+        self.failed: LedgerError | None = None
+        self.lease_end_us = 0
+        self.fence = 0
+
+    async def write(self, worker: Worker, command: Command) -> Landed:
+        """See ledger.protocol."""
+        landed: tuple[Landed, ...] = await self._queue(worker, (command,), None)
+        return landed[0]
+
+    async def join(self, batch: str, *, actor: Actor, lease_us: int) -> Worker:
+        """See ledger.protocol."""
+        asked_us = self._loop.timeline.now_us
+        worker = await super().join(batch, actor=actor, lease_us=lease_us)
+        self.lease_end_us = asked_us + lease_us
+        self.fence = worker.fence
+        return worker
+
+    async def take_over(self, worker: Worker, *, limit: int) -> tuple[OpenIntent, ...]:
+        """See ledger.protocol."""
+
+        def call(store: StoreLedger) -> tuple[OpenIntent, ...]:
+            intents = store.take_over(worker, limit=limit)
+            self._handed_over(worker.fence, intents)
+            return intents
+
+        return await self._call("group", call)
+
+    async def renew(self, worker: Worker, *, lease_us: int) -> Worker:
+        """See ledger.protocol."""
+        asked_us = self._loop.timeline.now_us
+        renewed = await super().renew(worker, lease_us=lease_us)
+        self.lease_end_us = asked_us + lease_us
+        return renewed
+
+    def _write(self, worker: Worker, commands: tuple[Command, ...]) -> Any:
+        return self._queue(worker, commands, None)
+
+    async def _call(self, kind: Kind, call: Callable[[StoreLedger], T]) -> T:
+        if kind == "read":
+            if self._loop.dead:
+                raise ProcessGone
+            if self.faults.read:
+                self.faults.read = False
+                raise LedgerError("simulated: cannot be read", code="ledger_io", hint="look again")
+            return call(self._store)
+        return cast(T, await self._queue(None, (), call, alone=kind == "alone"))
+
+    async def close(self) -> None:
+        """Nothing to do: the store outlives its processes."""
+
+    def _queue(
+        self,
+        worker: Worker | None,
+        commands: tuple[Command, ...],
+        call: Callable[[StoreLedger], Any] | None,
+        *,
+        alone: bool = False,
+    ) -> asyncio.Future[Any]:
+        if self._loop.dead:
+            raise ProcessGone
+        if self.failed is not None:
+            raise failure(self.failed)
+        job = _Job(self._loop.create_future(), worker, commands, call, self._loop.timeline.now_us, alone)
+        self._jobs.append(job)
+        if not self._under_way:
+            self._under_way = True
+            wait = self._disk_us() + self.faults.slow_us
+            self.faults.slow_us = 0
+            timeline = self._loop.timeline
+            if wait:
+                timeline.at(timeline.now_us + wait, self._make_durable, loop=self._loop)
+            else:
+                timeline.soon(self._make_durable, loop=self._loop)
+        return job.future
+
+    def _make_durable(self) -> None:
+        """Everything that waits, in order; then, a moment later, the answers."""
+        jobs, self._jobs = self._jobs, []
+        faults = self.faults
+        if self.failed is None and faults.before:
+            self.failed = LedgerError("simulated: the disk is full", code="ledger_full", hint="free some space")
+            faults.before = False
+        elif self.failed is None:
+            self._perform(jobs)
+            if faults.after and self.failed is None:
+                self.failed = LedgerError("simulated: no answer to the commit", code="ledger_io", hint="look again")
+                faults.after = False
+                for job in jobs:
+                    job.error = failure(self.failed)
+        if self.failed is not None:
+            for job in jobs:
+                job.error = job.error or failure(self.failed)
+        self._loop.timeline.soon(self._answer, jobs, loop=self._loop)
+
+    def _perform(self, jobs: list[_Job]) -> None:
+        try:
+            apart = any(job.alone for job in jobs)
+            with contextlib.nullcontext() if apart else self._store.group():
+                for job in jobs:
+                    if job.worker is not None:
+                        self._apply(job, job.worker)
+                    elif job.call is not None:
+                        self._do(job, job.call)
+        except Exception as error:
+            self.failed = as_fault(error)
+
+    def _apply(self, job: _Job, worker: Worker) -> None:
+        try:
+            job.result = self._store.write(worker, job.commands)
+        except Exception as error:
+            if not is_refusal(error):
+                raise
+            job.error = error
+            return
+        self._landed(worker, job.commands, job.result, job.asked_us)
+
+    def _do(self, job: _Job, call: Callable[[StoreLedger], Any]) -> None:
+        try:
+            job.result = call(self._store)
+        except Exception as error:
+            if not is_refusal(error):
+                raise
+            job.error = error
+
+    def _answer(self, jobs: list[_Job]) -> None:
+        for job in jobs:
+            if job.future.done():
+                continue
+            if job.error is None:
+                job.future.set_result(job.result)
+                continue
+            if isinstance(job.error, LedgerError):
+                self._heard_fault()
+            job.future.set_exception(job.error)
+        if self._jobs:
+            self._loop.timeline.soon(self._make_durable, loop=self._loop)
+        else:
+            self._under_way = False
+
+
+class SpoolFolder:
+    """The folder of spools, which outlives the processes: what each left, and whether it still lives."""
+
+    def __init__(self) -> None:
+        self.files: list[SpoolFile] = []
+
+
+class SpoolFile:
+    """One process's spool file, as much of a path as the engine asks for."""
+
+    def __init__(self, folder: SpoolFolder, loop: ProcessLoop, name: str) -> None:
+        self._folder = folder
+        self.name = name
+        self.loop = loop
+        self.closed = False
+        self.records: list[Spooled] = []
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        """It is used up."""
+        if self in self._folder.files:
+            self._folder.files.remove(self)
+
+
+class SimSpool(Spool):
+    """The spool of one process, in the memory of the world."""
+
+    def __init__(self, folder: SpoolFolder, loop: ProcessLoop, *, name: str, crossed: Callable[[str], None]) -> None:
+        super().__init__((), name="simulated")
+        self._folder = folder
+        self._loop = loop
+        self._own = SpoolFile(folder, loop, name)
+        self._crossed = crossed
+
+    def reserve(self, *, concurrency: int) -> None:
+        """See Spool."""
+        if self._loop.dead:
+            raise ProcessGone
+        self._own = SpoolFile(self._folder, self._loop, self._own.name)
+
+    def write(self, record: Spooled) -> Path:
+        """See Spool."""
+        self._crossed("before_spool")
+        if self._loop.dead:
+            raise ProcessGone
+        if self._own not in self._folder.files:
+            self._own = SpoolFile(self._folder, self._loop, self._own.name)
+            self._folder.files.append(self._own)
+        self._own.records.append(record)
+        self.written += 1
+        self._crossed("after_spool")
+        return cast(Path, self._own)
+
+    def close(self) -> None:
+        """See Spool."""
+        self._own.closed = True
+
+    def waiting(self) -> Iterator[tuple[Path, tuple[Spooled, ...], bool]]:
+        """See Spool."""
+        for file in tuple(self._folder.files):
+            if file is not self._own and (file.closed or file.loop.dead):
+                yield cast(Path, file), tuple(file.records), False

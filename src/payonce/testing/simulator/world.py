@@ -1,0 +1,289 @@
+"""A simulated world from its seed to its verdict: first everything goes wrong, then nothing does and all must end well.
+
+The phases: the batch is sealed; processes start, die, freeze, halt and start again while the chaos lasts; then the world
+is calm, and within a bounded number of starts and of simulated time every item must be settled (an honest operator
+answers what is left to a person); the auditor compares all claims with what truly happened; a last run makes no call.
+"""
+
+from __future__ import annotations
+
+from asyncio import events
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Final
+
+from payonce.core.model import SECOND_US, Actor, BatchSpec, Item, Limits, NewItem, Status
+from payonce.core.states import BatchState, ItemState
+from payonce.engine.stop import StopRequest
+from payonce.testing.simulator.adapter import SimAdapter
+from payonce.testing.simulator.auditor import Auditor
+from payonce.testing.simulator.books import Call, Effect
+from payonce.testing.simulator.chaos import Chaos
+from payonce.testing.simulator.farside import FarSide
+from payonce.testing.simulator.ledger import ProcessGone, SimLedger, SimSpool, SpoolFolder
+from payonce.testing.simulator.loop import ProcessLoop, Timeline
+from payonce.testing.simulator.operators import HonestOperator
+from payonce.testing.simulator.process import BATCH, Process, SimClock, crash_points, tell
+from payonce.testing.simulator.scenario import Scenario, draw
+from payonce.testing.simulator.store import SimStore
+
+Trace = Callable[[str], None]
+_MOST_STEPS: Final = 300_000
+_MOST_CALM_STARTS: Final = 80
+_CALM_RUN_US: Final = 1800 * SECOND_US
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a seed. ``violations`` is empty where every promise was kept; ``attempts`` are calls that left."""
+
+    seed: int
+    violations: tuple[str, ...]
+    attempts: int
+    look_ups: int
+    starts: int
+    kills: int
+    steps: int
+    simulated_us: int
+
+
+class World:
+    """One world. ``run`` may be called once."""
+
+    def __init__(self, seed: int, *, trace: Trace | None = None) -> None:
+        self.seed = seed
+        self.rng = Random(seed)
+        self.scenario: Scenario = draw(self.rng)
+        self.timeline = Timeline()
+        self.clock = SimClock(self.timeline, self.rng)
+        self.log = None if trace is None else self._logger(trace)
+        self.far = FarSide(self.timeline, self.rng, self.scenario, self._executed)
+        self.far.log = self.log
+        self.auditor = Auditor(self.scenario, self.far.books, lambda: self.timeline.now_us, self._halt)
+        self.store = SimStore(clock=self.clock.wall_us, is_alive=self._is_alive, trail=self.scenario.trail)
+        self.spools = SpoolFolder()
+        self.processes: list[Process] = []
+        self.running: list[Process] = []
+        self.one_host = self.rng.random() < 0.5
+        self.limits = self.scenario.limits
+        self.operator = HonestOperator(self)
+        self.chaos = Chaos(self)
+
+    def _logger(self, trace: Trace) -> Trace:
+        return lambda text: trace(f"{self.timeline.now_us / SECOND_US:12.6f}  {text}")
+
+    def _halt(self) -> None:
+        self.timeline.stopped = True
+        if self.log is not None:
+            self.log(f"VIOLATION {self.auditor.violations[-1]}")
+
+    def run(self) -> Verdict:
+        """The whole life of the world."""
+        scenario = self.scenario
+        if self.log is not None:
+            self.log(f"{scenario}")
+        spec = BatchSpec(BATCH, "payout", "simulated", targets=scenario.targets)
+        items = scenario.items if scenario.targets else tuple(_without_target(item) for item in scenario.items)
+        self.store.seal(spec, items, seal="sealed", actor=Actor(user="planner"))
+        with crash_points(self.chaos.crossed):
+            self.chaos.begin()
+            self.timeline.run(until_us=self.chaos.until_us, most_steps=_MOST_STEPS)
+            if not self.auditor.violations:
+                self.chaos.end()
+                self._become_settled()
+            if not self.auditor.violations:
+                self._judge()
+        events._set_running_loop(None)
+        for process in self.running:
+            process.loop.kill()
+        return self._verdict()
+
+    def _verdict(self) -> Verdict:
+        killed = sum(process.loop.dead and not process.ended for process in self.processes)
+        return Verdict(
+            self.seed,
+            tuple(self.auditor.violations),
+            self.auditor.attempts,
+            self.far.look_ups,
+            len(self.processes),
+            killed,
+            self.timeline.steps,
+            self.timeline.now_us,
+        )
+
+    # processes
+
+    def start(self) -> Process:
+        """One more process begins."""
+        number = len(self.processes) + 1
+        loop = ProcessLoop(self.timeline)
+        host = "host" if self.one_host else f"host{number}"
+        actor = Actor(user="runner", host=host, pid=number)
+        process = Process(f"p{number}", number, actor, loop, StopRequest())
+        process.ledger = SimLedger(
+            self.store,
+            loop,
+            disk_us=self._disk_us,
+            landed=self.auditor.landed if self.log is None else self._log_landed,
+            handed_over=self.auditor.handed_over,
+            heard_fault=lambda: self._heard_fault(process),
+        )
+        process.spool = SimSpool(self.spools, loop, name=f"spool{number}", crossed=self.chaos.crossed)
+        process.adapter = SimAdapter(process, self.far, sent=self._sent, answered=self._answered)
+        self.processes.append(process)
+        self.running.append(process)
+        if self.log is not None:
+            self.log(f"{process.name} starts")
+        loop.start(process.run(self.limits, self.clock, self._ended))
+        return process
+
+    def kill(self, process: Process) -> None:
+        """SIGKILL."""
+        if process.is_over:
+            return
+        if self.log is not None:
+            self.log(f"{process.name} is killed")
+        self.running.remove(process)
+        process.loop.kill()
+        self.far.forget(process)
+        self.auditor.told = {item: who for item, who in self.auditor.told.items() if who is not process}
+
+    def _ended(self, process: Process) -> None:
+        self.running.remove(process)
+        if self.log is not None:
+            self.log(f"{process.name} ends: {tell(process)}")
+        self.far.forget(process)
+        self.auditor.ended(process)
+        process.loop.dead = process.loop.stands_still = True
+        self.chaos.ended(process)
+
+    def _is_alive(self, actor: Actor) -> bool | None:
+        if actor.pid == 0 or not self.one_host:
+            return None
+        return not self.processes[actor.pid - 1].is_over
+
+    def _disk_us(self) -> int:
+        most = self.scenario.disk_us
+        return int(most * self.rng.random()) if most else 0
+
+    def _heard_fault(self, process: Process) -> None:
+        if process.fault_heard_us is None:
+            process.fault_heard_us = self.timeline.now_us
+            if self.log is not None:
+                self.log(f"{process.name} hears of a ledger fault")
+
+    # what the auditor hears
+
+    def _sent(self, call: Call, item: str) -> None:
+        if self.log is not None:
+            self.log(
+                f"{call.process.name} sends call {call.number} for {item} step {call.step} key {(call.key or '-')[:8]}"
+            )
+        self.auditor.sent(call, item)
+        self.auditor.target_is_free(call, self.far.outstanding.get(call.target))
+
+    def _answered(self, call: Call, reply: object) -> None:
+        if self.log is not None:
+            self.log(f"{call.process.name} hears on call {call.number}: {getattr(reply, 'outcome', reply)}")
+        self.auditor.answered(call, reply)  # type: ignore[arg-type]
+
+    def _executed(self, call: Call, effect: Effect) -> None:
+        if self.log is not None:
+            self.log(
+                f"EXECUTED {effect.item} step {effect.step} as {effect.reference} over {effect.money} by call {call.number}"
+            )
+        self.auditor.executed(call, effect)
+
+    def _log_landed(
+        self, worker: object, commands: tuple[object, ...], landed: tuple[object, ...], asked_us: int
+    ) -> None:
+        assert self.log is not None
+        for command, result in zip(commands, landed, strict=True):
+            what = getattr(command, "event", "?")
+            code = getattr(command, "code", None) or ""
+            name = self.scenario.items[getattr(command, "n", 1) - 1].id
+            self.log(f"w{getattr(worker, 'fence', 0)} {what} {name} {code}: {result}")
+        self.auditor.landed(worker, commands, landed, asked_us)  # type: ignore[arg-type]
+
+    # calm
+
+    def _status(self) -> Status:
+        return self.store.status(BATCH)
+
+    def _become_settled(self) -> None:
+        """Nothing goes wrong any more: runs, and an honest operator in between, until every item is settled."""
+        self._until_over()
+        for _ in range(_MOST_CALM_STARTS):
+            if self.auditor.violations:
+                return
+            status = self._status()
+            self.auditor.count(status)
+            if status.batch.state is BatchState.FINISHED or _is_cancelled_out(status):
+                if not self.operator.settle_unknown():
+                    return
+            elif not self.operator.let_go_on(status):
+                return
+            for _ in range(self.rng.choice((1, 1, 2))):
+                self.start()
+            self._until_over()
+        self.auditor.blame(f"not settled after {_MOST_CALM_STARTS} starts: {_counts(self._status())} (liveness)")
+
+    def _until_over(self) -> None:
+        """Lets what is running end."""
+        if self.running and not self.timeline.stopped:
+            self.timeline.run(until_us=self.timeline.now_us + _CALM_RUN_US, most_steps=_MOST_STEPS)
+        if not self.auditor.violations and self.running:
+            self.auditor.blame(f"{self.running[0].name} does not end: {_counts(self._status())} (liveness)")
+        self.timeline.stopped = bool(self.auditor.violations)
+
+    def _judge(self) -> None:
+        """All claims against all facts; then the same command once more, which must make no call."""
+        self.let_pass(self.far.quiet_us - self.timeline.now_us + SECOND_US)
+        items = self.items()
+        batch = self._status().batch
+        self.auditor.settled(items, batch, self.store.findings_about(BATCH))
+        for fault in self.store.check():
+            self.auditor.blame(f"the ledger's own check: {fault}")
+        if batch.state is BatchState.FINISHED and not self.auditor.violations:
+            before = (self.far.calls, self.far.look_ups)
+            process = self.start()
+            self._until_over()
+            if process.error is not None or (self.far.calls, self.far.look_ups) != before:
+                self.auditor.blame(
+                    f"running a finished batch again made calls, or failed: {tell(process)} (invariant 4)"
+                )
+
+    def items(self) -> tuple[Item, ...]:
+        """Every item, as the ledger has it."""
+        return self.store.items(BATCH, limit=100_000).items
+
+    def let_pass(self, wait_us: int) -> None:
+        """Time goes by; what is still under way at the provider happens."""
+        until_us = self.timeline.now_us + wait_us
+        if wait_us > 0 and not self.auditor.violations:
+            self.timeline.stopped = False
+            self.timeline.run(until_us=until_us, most_steps=_MOST_STEPS)
+            self.timeline.now_us = max(self.timeline.now_us, until_us)
+
+    def change_limits(self, limits: Limits) -> None:
+        """What processes that start from now on are configured with."""
+        self.limits = limits
+        self.auditor.budget = dict(limits.budget)
+
+
+def _counts(status: Status) -> str:
+    counts = ", ".join(f"{status.count(state)} {state.value}" for state in ItemState if status.count(state))
+    return f"{status.batch.state.value} with {counts}"
+
+
+def _is_cancelled_out(status: Status) -> bool:
+    cancelled = status.batch.state is BatchState.CANCELLED
+    return cancelled and not status.count(ItemState.PENDING) and not status.count(ItemState.PLANNED)
+
+
+def _without_target(item: NewItem) -> NewItem:
+    return replace(item, target=None)
+
+
+__all__ = ["ProcessGone", "Verdict", "World"]
