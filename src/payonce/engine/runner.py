@@ -302,9 +302,14 @@ class Runner:
 
     async def _sweep_cancelled(self) -> None:
         """What came back to planned after the batch was cancelled is left out as well."""
-        status = await self.ledger.status(self.batch.spec.id)
-        if status.count(ItemState.PLANNED) and status.batch.state is BatchState.CANCELLED:
+        before = None
+        while True:
+            status = await self.ledger.status(self.batch.spec.id)
+            left = status.count(ItemState.PLANNED)
+            if not left or left == before or status.batch.state is not BatchState.CANCELLED:
+                return
             await self._control(BatchCommand.CANCEL, worker=self.session.worker, reason=status.batch.reason or "")
+            before = left
 
     async def _say_how_it_ended(self, end: End | None) -> Status | None:
         """Writes the ending to the ledger, as far as it still takes anything."""

@@ -127,7 +127,9 @@ class Ledger(OverlapReads, Protocol):
     def control(self, batch: str, control: Control, *, actor: Actor, worker: Worker | None = None) -> Batch:
         """Pauses, resumes, cancels, stops, finishes, reconfigures or slows a batch; an edge that does not exist (resume
         of a cancelled one) raises UsageError. START resets the tripwires. CANCEL turns planned items into skipped ones
-        with code ``cancelled``, each with its event. FINISH lands only when no item is planned or pending."""
+        with code ``cancelled``, each with its event, some ten thousand at most in one transaction: nothing is sent any
+        more after the first, and CANCEL is given again while items are planned. FINISH lands only when no item is
+        planned or pending."""
         ...
 
     # workers

@@ -33,6 +33,8 @@ from payonce.ledger.rows import (
 from payonce.ledger.store_overlaps import OverlapVerbs
 
 _CANCEL_AT_ONCE: Final = 1000
+# In one transaction. The batch is cancelled, so nothing can be sent between two of them.
+_CANCEL_AT_MOST: Final = 50_000
 
 
 class BatchVerbs(OverlapVerbs):
@@ -132,10 +134,14 @@ class BatchVerbs(OverlapVerbs):
             return as_batch(desk.batch)
 
     def _skip_planned(self, desk: Desk, stamp: dict[str, Any]) -> None:
+        """Skips planned items, so many at most that the transaction stays bounded; the same command skips the rest."""
         desk.flush()
-        after = 0
-        while rows := self._tables.planned_after(desk.batch.number, after, _CANCEL_AT_ONCE):
+        after = skipped = 0
+        while skipped < _CANCEL_AT_MOST and (
+            rows := self._tables.planned_after(desk.batch.number, after, _CANCEL_AT_ONCE)
+        ):
             after = rows[-1].n
+            skipped += len(rows)
             desk.take(rows)
             for row in (desk.rows[r.n] for r in rows):
                 effects.skip(desk, row, code="cancelled", message="the batch was cancelled", stamp=stamp)

@@ -53,7 +53,17 @@ class Operator:
     def cancel(self, batch: str, *, reason: str | None = None) -> Batch:
         """What is still planned will never be sent and becomes skipped; what is pending is still resolved by a run."""
         find_batch(self.ledger, batch)
-        return self.ledger.control(batch, Control(BatchCommand.CANCEL, reason=reason), actor=self.actor)
+        command = Control(BatchCommand.CANCEL, reason=reason)
+        found = self.ledger.control(batch, command, actor=self.actor)
+        # The first transaction ends every sending; the items of a large batch are skipped in several.
+        before, left = None, self._planned(batch)
+        while left and left != before:
+            found = self.ledger.control(batch, command, actor=self.actor)
+            before, left = left, self._planned(batch)
+        return found
+
+    def _planned(self, batch: str) -> int:
+        return self.ledger.status(batch).count(ItemState.PLANNED)
 
     def retry(self, batch: str, item_ids: Sequence[str], *, reason: str) -> tuple[Item, ...]:
         """Puts refused or skipped items back to planned; without ids, every refused one.

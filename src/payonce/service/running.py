@@ -123,7 +123,8 @@ def find_batch(found: Sequence[Batch], name: str) -> Batch:
 
 
 def _is_over(status: Status) -> bool:
-    return status.batch.state in _OVER and not status.count(ItemState.PENDING)
+    # A cancel that was cut off left items planned, which a run of the cancelled batch sweeps up.
+    return status.batch.state in _OVER and not (status.count(ItemState.PENDING) or status.count(ItemState.PLANNED))
 
 
 def _not_started(batch: Batch, status: Status) -> RunOutcome:
