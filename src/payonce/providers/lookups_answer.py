@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from payonce.core.model import Request
 from payonce.core.outcome import Executed, Execution, LookupFailed
+from payonce.core.states import ItemState
 from payonce.providers import answers_values as values
 from payonce.providers.answers_executed import ExecutionReader, Unsure
 from payonce.providers.answers_paths import PathError
@@ -51,6 +52,8 @@ class AnswerAgain:
         self, found: Sequence[Execution], context: Context, *, transport: Transport, deadline_us: int, failing: Failing
     ) -> list[Execution] | LookupFailed:
         """The executions, those that may be the item's own with what their answer says: output, cost, kept fields."""
+        if context.item.state is ItemState.COMMITTED:
+            return list(found)  # it is only compared: its answer is in the ledger already
         done: list[Execution] = []
         for execution in found:
             foreign = execution.own_reference is not None and execution.own_reference != context.item.id

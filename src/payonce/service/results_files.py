@@ -41,7 +41,7 @@ def comma_separated(path: Path, found: Iterator[Mapping[str, Any]]) -> None:
 
 
 def parquet(path: Path, found: Iterator[Mapping[str, Any]]) -> None:
-    """A row an item in input order: texts (amounts too, exactly as in the JSON), and ``n`` and ``attempts`` as numbers.
+    """A row an item in input order: texts (amounts too, exactly as in the JSON), and ``attempts`` as a number.
 
     Raises UsageError ``file_unwritable`` where DuckDB cannot write it.
     """

@@ -53,12 +53,13 @@ class CallCases:
     def test_paying_again_is_bounded_over_all_workers_and_runs(self, world: World) -> None:
         """Each one is a finding with what it may have cost; the limit holds whoever asks, also after a restart."""
         first = _calls(world, **_again(2_000_000))
-        for n in (1, 2, 3):
-            world.intend(first, n, reserve=_RESERVE)
+        second = world.join()
+        for worker, n in ((first, 1), (second, 2), (first, 3)):
+            world.intend(worker, n, reserve=_RESERVE)
         assert world.change(first, 1, ItemEvent.PAY_AGAIN, code="timeout") is Landed.LANDED
         assert world.item(1).state is ItemState.PLANNED
         world.reopen()
-        assert world.change(first, 2, ItemEvent.PAY_AGAIN, code="timeout") is Landed.LANDED
+        assert world.change(second, 2, ItemEvent.PAY_AGAIN, code="timeout") is Landed.LANDED
         assert world.change(first, 3, ItemEvent.PAY_AGAIN, code="timeout") is Landed.OVER_BUDGET
         found = world.ledger.findings("refunds")
         assert [(f.kind, f.item, f.data["amount"]) for f in found] == [
