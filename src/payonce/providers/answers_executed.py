@@ -98,9 +98,7 @@ class Kept:
 class ExecutionReader:
     """How the answer to a call shows an execution: the expressions of ``[provider.call]``, compiled."""
 
-    def __init__(
-        self, table: CallTable, *, names: Names, returns_output: bool, price: Price | None = None
-    ) -> None:
+    def __init__(self, table: CallTable, *, names: Names, returns_output: bool, price: Price | None = None) -> None:
         place = "[provider.call]"
         self._reference = optional(table.reference, place=f"{place} reference")
         self._own = (

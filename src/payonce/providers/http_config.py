@@ -18,9 +18,9 @@ from payonce.core.keys import KeyFormat
 from payonce.core.model import Declaration, KeyDeclaration
 from payonce.providers.answers import Classifier
 from payonce.providers.answers_executed import ExecutionReader
+from payonce.providers.answers_paths import optional
 from payonce.providers.http_body import Body, FormBody, JsonBody, NoBody
 from payonce.providers.http_headers import TOKEN, base_url, headers, no_secrets_in_templates, transport
-from payonce.providers.answers_paths import optional
 from payonce.providers.http_preflight import HttpPreflight
 from payonce.providers.http_price import Price
 from payonce.providers.http_stream import Stream
@@ -117,7 +117,11 @@ def configure(
         call=_call(settings, names, per_item=per_item),
         executions=executions,
         classifier=Classifier(
-            settings.answers, key=settings.key, executions=executions, stream=_stream(settings.call), operation=operation
+            settings.answers,
+            key=settings.key,
+            executions=executions,
+            stream=_stream(settings.call),
+            operation=operation,
         ),
         lookup=lookup,
         price=price,
@@ -125,7 +129,9 @@ def configure(
         identity=settings.identity,
         account=vault.resolve(settings.account, place="[provider] account", secret=False) if settings.account else None,
         mode=settings.mode,
-        transport=transport(settings, vault, address=address, shared=shared, concurrency=concurrency, operation=operation),
+        transport=transport(
+            settings, vault, address=address, shared=shared, concurrency=concurrency, operation=operation
+        ),
         transport_name=settings.transport,
         redactor=vault.redactor(),
         mapped=mapped,
@@ -149,7 +155,9 @@ def _call(settings: HttpTable, names: Names, *, per_item: tuple[tuple[str, Templ
 
 def _stream(call: CallTable) -> Stream | None:
     if call.stream_end is not None and call.stream != "events":
-        raise bad_setting('[provider.call] stream_end is for stream = "events"', hint="the other streams have an end of their own")
+        raise bad_setting(
+            '[provider.call] stream_end is for stream = "events"', hint="the other streams have an end of their own"
+        )
     if call.stream is None:
         return None
     return Stream(call.stream, optional(call.stream_end, place="[provider.call] stream_end"))

@@ -141,7 +141,13 @@ def _texts(place: str, value: Any) -> list[tuple[str, str]]:
 
 
 def transport(
-    settings: HttpTable, vault: Vault, *, address: str, shared: tuple[tuple[str, str], ...], concurrency: int, operation: str
+    settings: HttpTable,
+    vault: Vault,
+    *,
+    address: str,
+    shared: tuple[tuple[str, str], ...],
+    concurrency: int,
+    operation: str,
 ) -> TransportSettings:
     """Where and how requests go. Raises ConfigError."""
     host = urlsplit(address).hostname or ""

@@ -24,8 +24,8 @@ from payonce.providers.registry import build, check_operation
 from payonce.service import overlaps, problem_file
 from payonce.service.batchfile import BatchFile
 from payonce.service.planning_amend import Addition, addition
-from payonce.service.planning_costs import cost_of, guarantee_of, warnings_of
 from payonce.service.planning_checks import check_targets
+from payonce.service.planning_costs import cost_of, guarantee_of, warnings_of
 from payonce.service.planning_input import (
     input_settings,
     is_as_sealed,
