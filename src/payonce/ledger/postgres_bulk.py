@@ -9,6 +9,7 @@ from typing import Final
 import psycopg
 
 from payonce.core.errors import LedgerError, UsageError
+from payonce.core.model import PlainColumns
 from payonce.ledger.newcomers import Block
 from payonce.ledger.postgres_link import Link
 from payonce.ledger.queries import queries
@@ -33,18 +34,25 @@ def add_items(link: Link, number: int, blocks: Iterable[Block]) -> None:
 
 def _lines(blocks: Iterable[Block], base: int) -> Iterator[bytes]:
     for block in blocks:
-        ids, targets, minors, currencies, fields = zip(*block.items, strict=True)
+        items = block.items
         first = base + block.first_n
         tail = f"0\t{block.now_us}\n"
-        columns = (
-            map(str, range(first, first + len(ids))),
-            _safe(ids),
-            _safe([_NULL if target == item else target for item, target in zip(ids, targets, strict=True)]),
-            [_NULL if minor is None else str(minor) for minor in minors],
-            [_NULL if currency is None else currency for currency in currencies],
-            _safe([_NULL if text == "{}" else text for text in fields]),
+        columns: tuple[Iterable[str], ...] = (
+            map(str, range(first, first + len(items))),
+            _safe(items.ids),
+            _targets(items),
+            [_NULL if minor is None else str(minor) for minor in items.minors],
+            [_NULL if currency is None else currency for currency in items.currencies],
+            _safe([_NULL if text == "{}" else text for text in items.fields]),
         )
         yield "".join(["\t".join(row) + "\t" + tail for row in zip(*columns, strict=True)]).encode()
+
+
+def _targets(items: PlainColumns) -> Iterable[str]:
+    """Targets of their own; one that is the id itself is NULL."""
+    if items.targets is items.ids:
+        return [_NULL] * len(items)
+    return _safe([_NULL if target == item else target for item, target in zip(items.ids, items.targets, strict=True)])
 
 
 def _safe(texts: Iterable[str]) -> Iterable[str]:
