@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 # Every target is a command, not a file.
-.PHONY: help setup demo test check lint types imports unit torture torture-calls simulate mutants contract bench bench-check bench-plan bench-reconcile bench-trail bench-workers clean
+.PHONY: help setup demo test check lint types imports unit torture torture-calls simulate mutants contract bench bench-check bench-ledger bench-plan bench-reconcile bench-trail bench-workers clean
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -81,6 +81,9 @@ bench-reconcile: $(STAMP)  ## a million items against a million rows, then ten m
 bench-plan: $(STAMP)  ## read, check and seal a million rows, then ten million, beside DuckDB's own time for the file
 	$(BIN)/python benchmarks/plan.py --rows 1000000 --rounds 1
 	$(BIN)/python benchmarks/plan.py --rows 10000000 --rounds 1
+
+bench-ledger: $(STAMP)  ## the ledger alone against plain inserts of two rows an item, and bytes an item
+	$(BIN)/python benchmarks/ledger.py
 
 bench-trail: $(STAMP) ## verify a million events, prove one item among ten million
 	$(BIN)/python benchmarks/trail.py

@@ -81,7 +81,12 @@ def plain(value: Any) -> Any:
     if kind is str and value.isascii():
         return value
     if kind is dict:
-        return {_key(str(k)): plain(v) for k, v in value.items()}
+        return {
+            k if type(k) is str and k.isascii() else _key(str(k)): v if type(v) is str and v.isascii() else plain(v)
+            for k, v in value.items()
+        }
+    if kind is int:
+        return value if -_SAFE < value < _SAFE else str(value)
     match value:
         case None | bool():
             return value

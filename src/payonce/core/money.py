@@ -109,6 +109,9 @@ def parse_minor(text: str, currency: str) -> int:
 def format_minor(minor: int, currency: str) -> str:
     """Minor units as a decimal string in major units with exactly the currency's decimals: ``-12.50``, ``5800``."""
     digits = exponent(currency)
+    if digits == 2 and minor >= 100:
+        text = str(minor)
+        return f"{text[:-2]}.{text[-2:]}"
     text = str(abs(minor))
     if digits:
         text = text.rjust(digits + 1, "0")

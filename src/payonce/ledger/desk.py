@@ -113,19 +113,26 @@ class Desk:
         """An item was changed: its old share of the tallies goes, its new one comes, and it will be written.
 
         ``begun``: by a worker's intent alone, which changes little."""
-        if begun and row.n not in self._touched and row.n not in self._begun:
-            self._begun[row.n] = row
+        n = row.n
+        if begun and n not in self._touched and n not in self._begun:
+            self._begun[n] = row
         else:
-            self._begun.pop(row.n, None)
-            self._touched[row.n] = row
-        after = share(row, self.opens.get(row.n))
-        if after == before:
-            return
-        for (state, currency, minor), sign in ((before, -1), (after, 1)):
-            tally = self.tallies.setdefault((state, currency), [0, 0])
-            tally[0] += sign
-            tally[1] += sign * minor
-            self._changed_tallies.add((state, currency))
+            self._begun.pop(n, None)
+            self._touched[n] = row
+        after = share(row, self.opens.get(n))
+        if after != before:
+            self._count(before, -1)
+            self._count(after, 1)
+
+    def _count(self, share: Share, sign: int) -> None:
+        state, currency, minor = share
+        key = (state, currency)
+        tally = self.tallies.get(key)
+        if tally is None:
+            tally = self.tallies[key] = [0, 0]
+        tally[0] += sign
+        tally[1] += sign * minor
+        self._changed_tallies.add(key)
 
     def grow(self, totals: Tallies) -> None:
         """Items were added: the tallies grow by theirs."""

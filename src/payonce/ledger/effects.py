@@ -125,7 +125,7 @@ def _settle_row(row: ItemRow, held: OpenRow | None, change: Change) -> None:
 
 def _emit(desk: Desk, row: ItemRow, change: Change, attempt: tuple[int, int, str | None], stamp: Stamp) -> None:
     body: dict[str, Any] = {
-        "type": change.event.value,
+        "type": change.event,
         "batch": desk.batch.id,
         "item": row.id,
         "attempt": row.attempts,

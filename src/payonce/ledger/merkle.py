@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from struct import Struct
 from typing import Final
 
 from payonce.core.events import node_hash
 
 KEPT_LEVELS: Final = (8, 16, 24, 32)
+_MARK: Final = Struct(">q").unpack_from
 EMPTY_ROOT: Final = hashlib.sha256(b"").digest()
 
 
@@ -36,16 +38,18 @@ class Head:
 
     def append(self, leaf: bytes) -> list[Node]:
         """Takes a leaf hash in; returns the kept nodes that it completed."""
+        size, peaks, node = self.size, self.peaks, leaf
         done: list[Node] = []
-        rest, level, node = self.size, 0, leaf
-        while rest & 1:
-            node = node_hash(self.peaks.pop(), node)
-            rest >>= 1
-            level += 1
-            if level in KEPT_LEVELS:
-                done.append(Node(level, self.size >> level, node))
-        self.peaks.append(node)
-        self.size += 1
+        if size & 1:
+            rest, level = size, 0
+            while rest & 1:
+                node = node_hash(peaks.pop(), node)
+                rest >>= 1
+                level += 1
+                if level in KEPT_LEVELS:
+                    done.append(Node(level, size >> level, node))
+        peaks.append(node)
+        self.size = size + 1
         self.last_leaf = leaf
         return done
 
@@ -65,7 +69,8 @@ class Head:
 
 def mark_of(leaf: bytes) -> int:
     """The first eight bytes of a leaf hash as a signed number: kept beside each event, to find the one that was changed."""
-    return int.from_bytes(leaf[:8], "big", signed=True)
+    mark: int = _MARK(leaf)[0]
+    return mark
 
 
 def pack(peaks: list[bytes]) -> bytes:

@@ -15,7 +15,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from copy import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -78,7 +77,8 @@ class Marker:
 
     def durable(self, head: Head) -> None:
         """A commit up to this head is durable."""
-        self._head = copy(head)  # the store goes on counting in its own, also in a transaction that then fails
+        # The store goes on counting in its own head, also in a transaction that then fails.
+        self._head = Head(head.size, [], head.last_leaf, head.last_us)
         now_ns = time.monotonic_ns()
         if now_ns - self._last_ns >= _EVERY_NS or not self._last_ns:
             self._last_ns = now_ns

@@ -68,15 +68,15 @@ class OpenRow:
     sent_us: int
     send_by_us: int
     deadline_us: int
-    seen_us: int | None
-    flags: int
-    code: str | None
-    message: str | None
-    lookups: int
-    lookup_failures: int
-    retry_at_us: int
-    hold_minor: int | None
-    hold_currency: str | None
+    seen_us: int | None = None
+    flags: int = 0
+    code: str | None = None
+    message: str | None = None
+    lookups: int = 0
+    lookup_failures: int = 0
+    retry_at_us: int = 0
+    hold_minor: int | None = None
+    hold_currency: str | None = None
     request: Request | None = None
 
 

@@ -85,15 +85,16 @@ def _intend(desk: Desk, row: ItemRow, command: Intend, author: Author) -> Landed
         return _STALE  # a person decides; only a worker sends
     if row.generation != command.generation or row.step != command.step:
         return _STALE
+    worker = author.is_worker
     held = desk.opens.get(row.n)
     if held is not None and not author.owns(held):
         return _STALE
-    if author.is_worker and desk.batch.state is not BatchState.RUNNING:
+    if worker and desk.batch.state is not BatchState.RUNNING:
         return Landed.NOT_RUNNING
     if held is None and desk.batch.targets and desk.holders.get(row.target) is not None:
         return Landed.TARGET_BUSY
     hold = _hold(row, held, command.reserve)
-    if author.is_worker and _over_budget(desk, held, hold):
+    if worker and _over_budget(desk, held, hold):
         return Landed.OVER_BUDGET
     before = share(row, held)
     if held is None:
@@ -103,10 +104,10 @@ def _intend(desk: Desk, row: ItemRow, command: Intend, author: Author) -> Landed
     row.state = _S.PENDING
     row.code = row.message = None
     row.updated_us = desk.log.now_us
-    if author.is_worker:
+    if worker:
         row.attempts += 1
         desk.batch.sent += 1
-    desk.shift(row, before, begun=author.is_worker)
+    desk.shift(row, before, begun=worker)
     _emit_intent(desk, row, held, command, author)
     return _LANDED
 
@@ -138,22 +139,15 @@ def _first_intent(
 ) -> OpenRow:
     now_us = desk.log.now_us
     held = OpenRow(
-        n=row.n,
-        target=row.target,
-        fence=author.fence,
-        key=command.key,
-        digest=request_digest(command.request),
-        first_sent_us=row.first_sent_us or now_us,  # the window starts with the first intent under this very key
-        sent_us=now_us,
-        send_by_us=command.send_by_us,
-        deadline_us=command.deadline_us,
-        seen_us=None,
-        flags=0,
-        code=None,
-        message=None,
-        lookups=0,
-        lookup_failures=0,
-        retry_at_us=0,
+        row.n,
+        row.target,
+        author.fence,
+        command.key,
+        request_digest(command.request),
+        row.first_sent_us or now_us,  # the window starts with the first intent under this very key
+        now_us,
+        command.send_by_us,
+        command.deadline_us,
         hold_minor=hold[0],
         hold_currency=hold[1],
         request=command.request,
@@ -181,7 +175,7 @@ def _send_again(desk: Desk, held: OpenRow, command: Intend, hold: tuple[int | No
 
 def _emit_intent(desk: Desk, row: ItemRow, held: OpenRow, command: Intend, author: Author) -> None:
     body: dict[str, Any] = {
-        "type": command.event.value,
+        "type": command.event,
         "batch": desk.batch.id,
         "item": row.id,
         "attempt": row.attempts,

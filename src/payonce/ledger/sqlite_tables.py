@@ -26,6 +26,7 @@ from payonce.ledger.rows import (
     load,
 )
 from payonce.ledger.sqlite_bulk import add_items
+from payonce.ledger.sqlite_many import insert_many
 from payonce.ledger.sqlite_overlap import read_extents
 from payonce.ledger.sqlite_reads import read_open_intents
 from payonce.ledger.sqlite_rows import (
@@ -90,7 +91,7 @@ class SqliteTables:
             (e.seq, None if e.batch is None else e.batch << SHIFT | (e.n or 0), e.body.decode(), e.mark)
             for e in log.entries
         ]
-        self._db.executemany(self._sql["add_event"], events)
+        insert_many(self._db, self._sql["add_event"], events)
         if log.payloads:
             kept = [(p.seq, p.kind, place(p.batch, p.n), p.digest, p.body) for p in log.payloads]
             self._db.executemany(self._sql["add_payload"], kept)
@@ -189,7 +190,7 @@ class SqliteTables:
         if saved.opened:
             targets = self._targets[number]
             opened = [open_columns(row, base=base, targets=targets) for row in saved.opened]
-            db.executemany(sql["open_intent"], opened)
+            insert_many(db, sql["open_intent"], opened)
         if saved.changed:
             db.executemany(sql["change_intent"], [change_columns(row, base) for row in saved.changed])
             for row in saved.changed:
