@@ -271,6 +271,7 @@ class Caller:
             durable = change
             if session.outputs.takes(change):  # its file is durable before the commit that names it
                 durable = await asyncio.to_thread(session.outputs.set_aside, change)
+                hit("after_output")
             return await session.ledger.write(session.worker, durable)
         except LedgerError as fault:
             session.to_spool(item, change)

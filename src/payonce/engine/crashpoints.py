@@ -21,6 +21,7 @@ CRASH_POINTS: Final = (
     "before_lookup",
     "after_lookup",
     "after_answer_begun",
+    "after_output",
     "before_resend",
     "before_spool",
     "after_spool",

@@ -31,6 +31,11 @@ class OutputFiles:
         self.folder = folder
         self._inline = inline_bytes
 
+    @property
+    def is_there(self) -> bool:
+        """Whether any output was ever put into a file."""
+        return self.folder is not None and self.folder.is_dir()
+
     def takes(self, change: Change) -> bool:
         """Whether a change's output is so large that it goes to a file."""
         return change.output is not None and self.folder is not None and len(change.output) > self._inline

@@ -19,8 +19,9 @@ from typing import Any, Final
 from payonce.core.errors import PayonceError
 from payonce.core.events import from_iso
 from payonce.core.model import SECOND_US
+from payonce.ledger.outputs import outputs_of
 from payonce.ledger.place import refuse_lost
-from payonce.service import planning, running
+from payonce.service import large_outputs, planning, running
 from payonce.service.batchfile import BatchFile
 from payonce.service.opening import opened
 from payonce.service.report import event_json
@@ -52,6 +53,8 @@ def _checks(url: str, file: BatchFile | None, environ: Mapping[str, str]) -> Ite
     yield _guarded("ledger", lambda: _ledger(url))
     yield _guarded("clock", lambda: _clock(url))
     yield _guarded("spool", lambda: _spool(url))
+    if outputs_of(url).is_there:
+        yield _guarded("outputs", lambda: _outputs(url))
     if file is None:
         return
     yield Check("batch file", True, f"{file.path}: batch {file.id}" + "".join(f"; {w}" for w in file.warnings))
@@ -104,6 +107,20 @@ def _ledger(url: str) -> Check:
             "ledger", False, "; ".join(faults[:5]), "do not run it; restore it from a backup, see docs/operating.md"
         )
     return Check("ledger", True, f"{info.url}: {info.events} events, schema {info.schema}, sound")
+
+
+def _outputs(url: str) -> Check:
+    """The files of large outputs beside the ledger."""
+    with opened(url, read_only=True) as ledger:
+        found = large_outputs.look(ledger, url)
+    detail = f"{found.count} large outputs, {found.size // (1024 * 1024)} MiB"
+    if found.missing:
+        named = ", ".join(found.missing[:5])
+        return Check(
+            "outputs", False, f"{detail}; {len(found.missing)} are missing or damaged: {named}",
+            "put the folder of outputs back beside the ledger",
+        )  # fmt: skip
+    return Check("outputs", True, f"{detail}, all there")
 
 
 def _clock(url: str) -> Check:

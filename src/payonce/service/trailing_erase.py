@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from payonce.core.model import Actor
-from payonce.service import outputs_erase
+from payonce.service import large_outputs
 from payonce.service.inspecting import items as all_items
 from payonce.service.trailing import writable
 
@@ -20,7 +20,7 @@ def erase(
     """
     with writable(url) as ledger:
         chosen = list(items) or [item.id for item in all_items(ledger, batch)]
-        large = outputs_erase.digests(ledger, batch, chosen)
+        large = large_outputs.digests(ledger, batch, chosen)
         count = ledger.erase(batch, chosen, fields=fields or None, actor=actor, reason=reason)
-        outputs_erase.remove(ledger, url, large)
+        large_outputs.remove(ledger, url, large)
         return {"batch": batch, "items": count, "fields": sorted(fields) or "all", "events": ledger.info().events}

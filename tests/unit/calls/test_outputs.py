@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +20,7 @@ from payonce.ledger.outputs import OUTPUT, OutputFiles
 from payonce.service.opening import opened
 from payonce.service.resulting import Reader
 from payonce.service.results_follow import follow
-from tests.unit.calls.callkit import Calls
+from tests.unit.calls.callkit import LOOKUP, Calls
 
 LARGE = 400_000
 
@@ -83,7 +85,11 @@ def test_large_answers_are_files_whose_digest_is_in_the_trail(calls: Calls) -> N
     assert Path("payonce.db").stat().st_size < LARGE
     assert calls("results", "batch.toml", "--out", "big.parquet").code == 0
     assert duckdb.sql("SELECT max(length(output)) FROM 'big.parquet'").fetchall()[0][0] > LARGE
+    doctor = {check["name"]: check["ok"] for check in calls("doctor", "batch.toml", "--json").json["checks"]}
+    assert doctor["outputs"] is True
     files[0].write_bytes(b"{}")
+    doctor = {check["name"]: check["ok"] for check in calls("doctor", "batch.toml", "--json").json["checks"]}
+    assert doctor["outputs"] is False
     said = calls("results", "batch.toml", "--out", "-", "--json")
     assert said.code == 3 and said.lines[-1]["error"]["code"] == "output_missing"
 
@@ -140,3 +146,20 @@ def test_following_a_batch_that_runs(calls: Calls) -> None:
             seen[record["item"]] = record["output"]
             early += run.poll() is None
     assert run.wait(30) == 0 and len(seen) == 30 and early > 0
+
+
+def test_a_crash_between_the_file_and_its_commit(calls: Calls) -> None:
+    """The file is there and nothing refers to it: the next run finds the call in the usage log and commits the same file."""
+    calls.body = '{model = "m", user = "{id}", size = ' + str(LARGE) + "}"
+    calls.items, calls.tables = 1, LOOKUP
+    calls.write()
+    env = {**os.environ, "PAYONCE_CRASH_AT": "after_output"}
+    run = subprocess.run(
+        [sys.executable, "-m", "payonce", "run", "batch.toml"], env=env, capture_output=True, check=False, timeout=60
+    )
+    assert run.returncode == -signal.SIGKILL
+    (file,) = [path for path in Path("payonce.db.outputs").rglob("*") if path.is_file()]
+    said = calls("run", "batch.toml", "--json")
+    assert said.code == 0 and calls.provider.executed() == {"r1": 1}
+    assert calls.results()[0]["output_sha256"] == file.name
+    assert [path for path in Path("payonce.db.outputs").rglob("*") if path.is_file()] == [file]
