@@ -42,7 +42,14 @@ _WRITER: Final = (
     ("enable_hashjoin", "off"),
     ("enable_mergejoin", "off"),
 )
-_READER: Final = (("default_transaction_read_only", "on"), ("statement_timeout", "0"), ("lock_timeout", "60s"))
+# Readers scan whole tables in order, but join only a few rows, by their keys.
+_READER: Final = (
+    ("default_transaction_read_only", "on"),
+    ("statement_timeout", "0"),
+    ("lock_timeout", "60s"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+)
 # "payo": taken while the schema is made or brought up to date, so that two processes do not do it at once.
 _MAKING: Final = 0x7061796F
 
