@@ -16,11 +16,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from payonce.core.errors import PayonceError
+from payonce.core.errors import PayonceError, UsageError
 from payonce.core.events import from_iso
 from payonce.core.model import SECOND_US
 from payonce.ledger.outputs import outputs_of
 from payonce.ledger.place import refuse_lost
+from payonce.ledger.postgres_address import is_postgres
 from payonce.service import large_outputs, planning, running
 from payonce.service.batchfile import BatchFile
 from payonce.service.opening import opened
@@ -50,6 +51,8 @@ def examine(url: str, file: BatchFile | None, environ: Mapping[str, str]) -> dic
 def _checks(url: str, file: BatchFile | None, environ: Mapping[str, str]) -> Iterator[Check]:
     yield _versions()
     yield _guarded("disk", lambda: _disk(url))
+    if is_postgres(url):
+        yield _guarded("server", lambda: _server(url))
     yield _guarded("ledger", lambda: _ledger(url))
     yield _guarded("clock", lambda: _clock(url))
     yield _guarded("spool", lambda: _spool(url))
@@ -95,13 +98,28 @@ def _disk(url: str) -> Check:
     return Check("disk", True, detail)
 
 
+def _server(url: str) -> Check:
+    """The server of a ledger that is no file."""
+    from payonce.ledger.postgres_check import look
+
+    found = look(url)
+    if found.faults:
+        return Check("server", False, "; ".join(found.faults), found.hint)
+    return Check("server", True, "; ".join(found.facts))
+
+
 def _ledger(url: str) -> Check:
     folder, path = _place(url), Path(url.partition(":")[2])
     if folder is not None and not path.exists():
         refuse_lost(path.absolute())
         return Check("ledger", True, f"{url} does not exist yet; plan makes it")
-    with opened(url, read_only=True) as ledger:
-        info, faults = ledger.info(), ledger.check()
+    try:
+        with opened(url, read_only=True) as ledger:
+            info, faults = ledger.info(), ledger.check()
+    except UsageError as missing:
+        if missing.code != "no_ledger" or not is_postgres(url):
+            raise
+        return Check("ledger", True, f"{missing.message} yet; plan makes it")
     if faults:
         return Check(
             "ledger", False, "; ".join(faults[:5]), "do not run it; restore it from a backup, see docs/operating.md"
@@ -124,6 +142,9 @@ def _outputs(url: str) -> Check:
 
 
 def _clock(url: str) -> Check:
+    if is_postgres(url):
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        return Check("clock", True, f"{now} here; leases and events are on the server's clock")
     folder, path = _place(url), Path(url.partition(":")[2])
     if folder is not None and not path.exists():
         return Check("clock", True, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
