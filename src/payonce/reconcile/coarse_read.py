@@ -19,6 +19,7 @@ from payonce.core.events import iso
 from payonce.core.money import currency_code, exponent
 from payonce.intake.settings import FileFormat
 from payonce.reconcile.coarse import Key, Sum
+from payonce.reconcile.coarse_buckets import read_buckets
 from payonce.reconcile.errors import refuse
 from payonce.reconcile.table import Table, read_table
 from payonce.reconcile.times import TimeFault, read_times
@@ -82,7 +83,7 @@ def read_totals(paths: Sequence[Path], table: CoarseTable, form: FileFormat) -> 
     digests: list[str] = []
     rows = 0
     for path in paths:
-        read = read_table(path, [_needs(table)], form)
+        read = read_buckets(path, _needs(table)) or read_table(path, [_needs(table)], form)
         digests.append(read.digest)
         rows += len(read.rows)
         for key, found in _rows(read, table):
@@ -100,7 +101,13 @@ def _needs(table: CoarseTable) -> tuple[str, ...]:
 
 
 def _rows(read: Table, table: CoarseTable) -> list[tuple[Key, Sum]]:
-    amounts = read.cells(table.amount or table.amount_minor or "")
+    column = table.amount or table.amount_minor or ""
+    if column in read.floats:
+        refuse(
+            f"{read.file}: column {column!r} holds binary floats, which are no exact money",
+            code="float_money", hint="write it as DECIMAL, as text, or in whole minor units", file=read.file, column=column,
+        )  # fmt: skip
+    amounts = read.cells(column)
     try:
         days = read_times(read.cells(table.day), form=table.time_format)
     except TimeFault as fault:

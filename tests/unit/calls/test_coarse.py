@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -106,3 +107,29 @@ def test_the_page_of_a_reconciliation_says_what_the_calls_cost(calls: Calls) -> 
     assert said.code == 0, said.out
     page = Path("page.html").read_text()
     assert "Cost by model" in page and "m1" in page
+
+
+def test_days_with_lists_of_results(calls: Calls) -> None:
+    """As OpenAI's cost API gives them: the day stands above its results; a page of several is no whole."""
+    calls.call = 'billed = "cost"\nbilled_unit = "major"\nbilled_currency = "currency"\n'
+    assert calls.run().code == 0
+    spent = Decimal(calls.provider.spent()).scaleb(-6)
+    midnight = int(time.time()) // 86_400 * 86_400
+    half = {
+        "object": "organization.costs.result",
+        "amount": {"value": float(spent / 2), "currency": "usd"},
+        "line_item": None,
+    }
+    day = {"object": "bucket", "start_time": midnight, "end_time": midnight + 86_400, "results": [half, half]}
+    empty = {"object": "bucket", "start_time": midnight - 86_400, "end_time": midnight, "results": []}
+    page = {"object": "page", "data": [empty, day], "has_more": False, "next_page": None}
+    Path("costs.json").write_text(json.dumps(page))
+    table = '[statement.coarse]\nday = "start_time"\ntime_format = "epoch"\namount = "amount.value"\n'
+    Path("map.toml").write_text(table + 'currency = {value = "USDC"}\ntolerance = {USDC = "0.000001"}\n')
+    asked = ("reconcile", "batch.toml", "--coarse", "--statement", "costs.json", "--map", "map.toml", "--json")
+    said = calls(*asked)
+    assert said.code == 0, said.out
+    assert [line["result"] for line in said.json["totals"]] == ["agrees"] and said.json["statement"]["rows"] == 2
+    Path("costs.json").write_text(json.dumps({**page, "has_more": True}))
+    said = calls(*asked)
+    assert (said.code, said.json["error"]["code"]) == (2, "incomplete")
