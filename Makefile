@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 # Every target is a command, not a file.
-.PHONY: help setup demo test check lint types imports unit torture torture-calls simulate mutants contract bench bench-check bench-ledger bench-plan bench-reconcile bench-trail bench-workers clean
+.PHONY: help setup demo test check lint types imports unit torture torture-calls simulate mutants contract bench bench-check bench-ledger bench-plan bench-reconcile bench-scale bench-trail bench-workers clean
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -84,6 +84,9 @@ bench-plan: $(STAMP)  ## read, check and seal a million rows, then ten million, 
 
 bench-ledger: $(STAMP)  ## the ledger alone against plain inserts of two rows an item, and bytes an item
 	$(BIN)/python benchmarks/ledger.py
+
+bench-scale: $(STAMP)  ## what a restart, a status and a claim cost in a batch of ten million items (10 GB, ten minutes)
+	$(BIN)/python benchmarks/scale.py
 
 bench-trail: $(STAMP) ## verify a million events, prove one item among ten million
 	$(BIN)/python benchmarks/trail.py

@@ -56,6 +56,8 @@ _TAMPERED = {
     "a pending item": ("UPDATE items SET state = 2 WHERE id = 'item-2'", "open intent"),
     "a removed intent": ("DELETE FROM intents", "open intent"),
     "a tally": ("UPDATE tallies SET items = items + 1 WHERE state = 0", "tallies"),
+    "an id's number": ("UPDATE item_ids SET n = n % 4 + 1", "found by their ids"),
+    "a removed id": ("DELETE FROM item_ids WHERE id = 'item-3'", "found by their ids"),
     "a removed item": ("DELETE FROM items WHERE id = 'item-4'", "has 3"),
 }
 
@@ -69,6 +71,17 @@ def test_the_check_finds_what_was_changed(path: Path, what: str) -> None:
     database.close()
     ledger = connect(f"sqlite:{path}", create=False, read_only=True)
     assert any(said in fault for fault in ledger.check())
+    ledger.close()
+
+
+def test_an_id_that_leads_to_another_item_leads_nowhere(path: Path) -> None:
+    """Whatever the table of ids says: an item is found under its own id or not at all."""
+    database = sqlite3.connect(path)
+    database.execute("UPDATE item_ids SET n = n % 4 + 1")
+    database.commit()
+    database.close()
+    ledger = connect(f"sqlite:{path}", create=False, read_only=True)
+    assert ledger.item(BATCH, "item-1") is None
     ledger.close()
 
 
