@@ -126,7 +126,7 @@ class HttpProvider:
         classifier = self._config.classifier
         read = classifier.read(result, now_us=ended_us)
         outcome = classifier.outcome(read, Context(item, key, self._config.batch))
-        if isinstance(outcome, Unresolved) and self.witness is not None:
+        if isinstance(outcome, Unresolved) and self.witness is not None and self._config.keeps_ids:
             self._tell(item, result.headers, outcome.hint_reference)
         return Reply(
             self._redacted(outcome),

@@ -75,6 +75,12 @@ class HttpConfig:
     id_header: str | None = None
 
     @property
+    def keeps_ids(self) -> bool:
+        """Whether the provider's id of a call is worth keeping: a header brings it, or the look-up asks by it."""
+        asked = self.lookup.templates if self.lookup is not None else ()
+        return self.id_header is not None or any("answer_id" in template.names for template in asked)
+
+    @property
     def templates(self) -> tuple[Template, ...]:
         """Every template there is, for checking their placeholders."""
         readers = (self.executions, self.lookup, self.preflight, self.price)
