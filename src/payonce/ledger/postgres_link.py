@@ -127,6 +127,19 @@ def _end_with_sync(pipeline: psycopg.Pipeline) -> None:
     with whatever comes next: after a Flush a process that stands still would keep its lock for ever. Where a later psycopg
     has no such methods any more, everything else works as before, and a test fails.
     """
-    sync = getattr(pipeline, "_sync_gen", None)
-    if sync is not None:
-        pipeline._exit_gen = sync  # type: ignore[method-assign, attr-defined, unused-ignore]
+    inside: Any = pipeline
+    if hasattr(inside, "_sync_gen") and hasattr(inside, "_fetch_gen"):
+        inside._exit_gen = lambda: _ending(inside)
+
+
+def _ending(pipeline: Any) -> Iterator[Any]:
+    """Sends the Sync and takes every answer in, whatever went wrong; the first error is the one that is told, since those
+    behind it only say that they were not executed."""
+    first: psycopg.Error | None = None
+    for step in (pipeline._sync_gen(), pipeline._fetch_gen(flush=False)):
+        try:
+            yield from step
+        except psycopg.Error as error:
+            first = first or error
+    if first is not None:
+        raise first

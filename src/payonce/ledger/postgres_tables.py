@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
 
 from payonce.core.errors import LedgerError
 from payonce.core.model import Finding, OpenIntent
@@ -20,30 +19,12 @@ from payonce.ledger.newcomers import Block
 from payonce.ledger.postgres_bulk import add_items
 from payonce.ledger.postgres_clock import ServerClock
 from payonce.ledger.postgres_link import Link, Statement
+from payonce.ledger.postgres_near import Laid, Near
 from payonce.ledger.postgres_rows import batch_columns, new_batch_columns, to_batch, to_item, to_open, to_open_intent
 from payonce.ledger.postgres_values import bigints, held, texts, told
 from payonce.ledger.queries import queries
 from payonce.ledger.rows import BatchRow, ItemRow, OpenRow, Saved, Tallies, WorkerRow, load
 from payonce.ledger.sqlite_rows import STATE_CODE, place, to_head, to_tallies, to_worker, worker_columns
-
-
-@dataclass(slots=True)
-class _Near:
-    """A batch as it was read in this transaction. What is None has to be read again."""
-
-    row: BatchRow
-    tallies: Tallies
-    workers: list[WorkerRow] | None
-
-
-@dataclass(slots=True)
-class _Laid:
-    """What was read along with some items: their open intents, and who holds their targets."""
-
-    ns: frozenset[int] = frozenset()
-    opens: dict[int, OpenRow] = field(default_factory=dict)
-    targets: frozenset[str] = frozenset()
-    holders: dict[str, int] = field(default_factory=dict)
 
 
 class PostgresTables:
@@ -63,8 +44,8 @@ class PostgresTables:
         self._unchanged = False
         self._appended = False
         self._last: str | None = None  # the batch that the next transaction will most likely be about
-        self._near: _Near | None = None
-        self._laid = _Laid()
+        self._near: Near | None = None
+        self._laid = Laid()
         self._targets: dict[int, bool] = {}
 
     # transactions
@@ -90,11 +71,11 @@ class PostgresTables:
         return [(self._sql[name], (batch,)) for name in ("batch", "tallies_of", "workers_of")]
 
     def _take_near(self, found: list[list[tuple[object, ...]]]) -> None:
-        self._near, self._laid = None, _Laid()
+        self._near, self._laid = None, Laid()
         if found and found[0]:
             row = to_batch(found[0][0])
             self._targets[row.number] = row.targets
-            self._near = _Near(row, to_tallies(found[1]), [to_worker(worker) for worker in found[2]])
+            self._near = Near(row, to_tallies(found[1]), [to_worker(worker) for worker in found[2]])
 
     def unchanged(self) -> bool:
         """See ledger.tables."""
@@ -136,7 +117,7 @@ class PostgresTables:
     def rollback(self) -> None:
         """See ledger.tables."""
         self._head = None
-        self._near, self._laid = None, _Laid()
+        self._near, self._laid = None, Laid()
         self._link.roll_back()
 
     # batches and items
@@ -196,7 +177,7 @@ class PostgresTables:
             statements.append((self._sql["holders_of"], (number, places)))
         items, opens, *holders = self._link.ask_all(*statements)
         found = [to_item(row) for row in items]
-        self._laid = _Laid(
+        self._laid = Laid(
             frozenset(ns),
             {row[0]: to_open(row) for row in opens},
             frozenset(row.target for row in found) if holders else frozenset(),
@@ -238,7 +219,7 @@ class PostgresTables:
 
     def save(self, number: int, saved: Saved) -> None:
         """See ledger.tables."""
-        self._laid = _Laid()
+        self._laid = Laid()
         for sql, parameters in postgres_save.of_saved(number, saved, targets=self._targets[number]):
             self._link.later(sql, *parameters)
 

@@ -18,6 +18,8 @@ from payonce.ledger import group
 from payonce.ledger.actors import this_actor
 from payonce.ledger.connect import connect
 from payonce.ledger.postgres import PostgresLedger
+from payonce.ledger.postgres_address import parse
+from payonce.ledger.postgres_open import open_link
 from tests.pgproxy import Cut, relayed
 from tests.postgres import Server, empty_ledger
 from tests.unit.ledger.ledgers import BATCH, OPS, begin, commit, intent
@@ -194,3 +196,19 @@ def test_a_single_call_outlives_a_lost_connection(postgres: Server) -> None:
         assert keys[0] == keys[1] and keys[0]
         with payonce.once(url, batch="b", item="i", money=payonce.Money("1.00", "USD"), key=True) as call:
             assert (call.done, call.reference) == (True, "tr_1")
+
+
+def test_of_several_errors_the_first_is_told(url: str) -> None:
+    """Statements behind a failed one only say that they were not executed; the connection goes on."""
+    connect(url, create=True).close()
+    link = open_link(parse(url), writing=True)
+    deadlock = "DO $$ BEGIN RAISE 'x' USING ERRCODE = 'deadlock_detected'; END $$"
+    for k in range(40):
+        link.ask("BEGIN")
+        for _ in range(k % 4):
+            link.later("SELECT pg_sleep(0.001)")
+        with pytest.raises(LedgerConflict):
+            link.ask_all((deadlock, ()), *([("SELECT 1", ())] * (k % 7)))
+        link.roll_back()
+        assert link.ask("SELECT 1") == [(1,)]
+    link.close()
