@@ -225,7 +225,8 @@ class Runner:
 
     async def _sleep(self, at_most_s: float) -> bool:
         """Waits until something finished, timed work is due, or the time is over (True)."""
-        due = self.session.schedule.next_us()
+        # What is due while the batch is paused waits for the operator, and must not keep the process spinning.
+        due = None if self.beside.paused else self.session.schedule.next_us()
         until_due = at_most_s if due is None else max(0.0, (due - self.session.time.now_us()) / SECOND_US)
         self.wake.clear()
         try:
