@@ -132,3 +132,45 @@ def _check_books(job: Calls, provider: Provider, committed: str) -> None:
     for effect in provider.get("/_sim/effects"):
         exact[effect["target"]] += Decimal(effect["detail"]["exact_cost"])
     assert {group["value"]: Decimal(group["exact"]) for group in costs["groups"]} == dict(exact)
+
+
+def test_paying_again_stays_within_its_limit_over_processes_and_kills(tmp_path: Path) -> None:
+    """Neither keys nor look-up, answers lost, several processes, one of them killed: what is paid twice is counted, and bounded."""
+    provider = Provider.start(
+        tmp_path, keys="ignored", lookup=False, latency="20ms", token_price=PRICE, probability={"reset_after": 0.1}
+    )
+    records, limit = (2000, 60) if FULL else (90, 5)
+    try:
+        job = Calls(tmp_path, provider.url, records)
+        file = job.write()
+        text = file.read_text()
+        text = text[: text.index("[provider.price]")]
+        text = text.replace(
+            'reference = "id"', 'reference = "id"\nbilled = "cost"\nbilled_unit = "major"\nbilled_currency = "currency"'
+        )
+        text = text.replace("concurrency = 64", 'concurrency = 8\nreserve = {USDC = "0.001000"}')
+        text = text.replace(
+            'timeout = "1s"', f'timeout = "1s"\non_unknown = "pay_again"\npay_again_limit = {{USDC = "0.{limit:03}"}}'
+        )
+        file.write_text(text)
+        code, _, err = job.command("plan", str(file))
+        assert code == 0, err
+        first, *others = [job.start("--no-reconcile") for _ in range(3 if FULL else 2)]
+        assert kill_at(first, provider, records // 3)
+        for process in others:
+            process.communicate(timeout=600)
+        code, last, err = job.run("--no-reconcile", timeout=600)
+        items, cost = last["items"], last["cost"]["USDC"]
+        assert code == (1 if items["unknown"] else 0), err
+        assert items["committed"] + items["unknown"] == records
+        assert 0 < cost["paid_again"] <= limit and cost["paid_again_amount"] == f"0.{cost['paid_again']:03}000"
+        executed = provider.executed()
+        again = Counter(
+            f["item"] for f in job.command("findings", str(file))[1]["findings"] if f["class"] == "paid_again"
+        )
+        assert sum(again.values()) == cost["paid_again"]
+        assert all(count <= 1 + again[item] for item, count in executed.items())
+        # Everything was executed but what a killed process had only intended.
+        assert len(executed) >= records - 8
+    finally:
+        provider.close()
