@@ -20,7 +20,12 @@ def committed(said: Any) -> int:
     return int(said.json["money"]["USDC"]["committed"].replace(".", ""))
 
 
-@pytest.mark.parametrize("call", ["", BILLED], ids=["by the table of prices", "as the answer says"])
+HEADER = BILLED.replace('"cost"', "\"header('X-Cost')\"")
+
+
+@pytest.mark.parametrize(
+    "call", ["", BILLED, HEADER], ids=["by the table of prices", "as the answer says", "as a header says"]
+)
 def test_the_ledgers_total_is_what_the_provider_billed(calls: Calls, call: str) -> None:
     """To the millionth, whether the cost is computed or told; lost answers are found in the usage log, which tells it."""
     calls.provider.configure(token_price="0.00000015", probability={"reset_after": 0.3})

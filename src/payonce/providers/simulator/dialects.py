@@ -29,7 +29,7 @@ def reply(effect: Effect, shown: dict[str, Any], *, stream: bool) -> Reply:
     """The answer to a call; `shown` is the call in the provider's own shape."""
     dialect = effect.detail.get("dialect", OWN)
     document = shown if dialect == OWN else _DOCUMENTS[dialect](effect)
-    headers = (("X-Generation-Id", effect.id),)
+    headers = (("X-Generation-Id", effect.id), ("X-Cost", shown["cost"]))
     if not stream:
         return Reply(200, _dump(document), headers=headers)
     events = {OWN: _own_events, "anthropic": _anthropic_events}.get(dialect, _chunks)(document)
