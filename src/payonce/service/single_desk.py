@@ -22,6 +22,7 @@ from payonce.ledger.store_reads import StoreLedger
 
 MARGIN_US: Final = 30 * SECOND_US
 _CLOCK: Final = SystemClock()
+_REST_S: Final = 30.0
 T = TypeVar("T")
 
 
@@ -52,6 +53,7 @@ class Desk:
         self._store: StoreLedger | None = None
         self._workers: dict[str, Worker] = {}
         self._time: LedgerTime | None = None
+        self._used_s = time.monotonic()
         self.actor: Final = this_actor()
         self.active: set[tuple[str, str]] = set()
 
@@ -64,16 +66,30 @@ class Desk:
         return await asyncio.wrap_future(self._pool.submit(self._do, verb))
 
     def _do(self, verb: Callable[[Desk], T]) -> T:
+        self._look_after_rest()
         try:
             return verb(self)
         except LedgerError:
-            # A connection that was lost stays lost: the next call opens the ledger again. The workers stay, since what
-            # they have pending is still this process's.
-            store, self._store = self._store, None
-            if store is not None:
-                with suppress(LedgerError):
-                    store.close()
+            self._let_go()
             raise
+        finally:
+            self._used_s = time.monotonic()
+
+    def _look_after_rest(self) -> None:
+        """A connection to a server may be cut while nobody uses it: that is found out before anything is begun on it."""
+        if self._store is not None and time.monotonic() - self._used_s > _REST_S:
+            try:
+                self._store.info()
+            except LedgerError:
+                self._let_go()
+
+    def _let_go(self) -> None:
+        """A connection that was lost stays lost: the next call opens the ledger again. The workers stay, since what they
+        have pending is still this process's."""
+        store, self._store = self._store, None
+        if store is not None:
+            with suppress(LedgerError):
+                store.close()
 
     @property
     def store(self) -> StoreLedger:
