@@ -17,6 +17,7 @@ from payonce.providers.transport import Answer
 
 Kind = Literal["openai", "anthropic", "events"]
 _DONE: Final = "[DONE]"
+_PER_CHUNK: Final = frozenset({"choices", "object"})
 # What a chunk repeats rather than continues.
 _ONCE: Final = frozenset({"role", "id", "type", "name", "index"})
 
@@ -98,9 +99,7 @@ def _openai(found: list[Event], end: Path | None) -> Any:
         chunk = _object(event)
         for choice in chunk.get("choices") or ():
             _choice(choices, choice)
-        for name, value in chunk.items():
-            if name not in ("choices", "object") and value is not None:
-                whole[name] = value
+        whole |= {name: value for name, value in chunk.items() if name not in _PER_CHUNK and value is not None}
     for choice in choices.values():
         if choice.get("finish_reason") == "error":
             whole.setdefault("error", {"code": "error", "message": "the stream ended with an error"})

@@ -129,9 +129,7 @@ class AiohttpTransport:
         finally:
             _CELL.reset(token)
 
-    async def _send(
-        self, request: Request, cell: _Cell, *, deadline: float, head: HeadSeen | None
-    ) -> Answer | Fault:
+    async def _send(self, request: Request, cell: _Cell, *, deadline: float, head: HeadSeen | None) -> Answer | Fault:
         now: Callable[[], float] = asyncio.get_running_loop().time
         for _ in range(_FRESH_TRIES):
             try:
@@ -140,9 +138,7 @@ class AiohttpTransport:
                 continue
         return Fault("connect_failed", "no usable connection could be had", sent=False)
 
-    async def _exchange(
-        self, request: Request, cell: _Cell, *, left_s: float, head: HeadSeen | None
-    ) -> Answer | Fault:
+    async def _exchange(self, request: Request, cell: _Cell, *, left_s: float, head: HeadSeen | None) -> Answer | Fault:
         assert self._session is not None, "the transport is not open"
         if left_s <= 0:
             return Fault("connect_timeout", "no time was left to connect", sent=cell.sent, load=True)

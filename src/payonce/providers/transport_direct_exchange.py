@@ -68,9 +68,7 @@ class Exchange(asyncio.Protocol):
 
     # What the transport asks for.
 
-    def hand_over(
-        self, data: bytes, waiter: asyncio.Future[Answer | Fault], *, head: HeadSeen | None = None
-    ) -> None:
+    def hand_over(self, data: bytes, waiter: asyncio.Future[Answer | Fault], *, head: HeadSeen | None = None) -> None:
         """Gives the request to the socket. From here on its bytes may have left; the waiter gets what comes of it."""
         assert self._transport is not None and self._waiter is None, "a connection carries one exchange at a time"
         self._waiter = waiter
