@@ -47,6 +47,18 @@ def refuse_newer(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
+def refuse_older(connection: sqlite3.Connection, path: Path) -> None:
+    """Raises LedgerError ``ledger_too_old`` where an earlier payonce has written the ledger: a reader brings nothing up
+    to date, and would look for what is not there yet."""
+    found = schema_of(connection)
+    if found < newest():
+        raise LedgerError(
+            f"ledger {path} has schema {found}, this payonce reads {newest()}",
+            code="ledger_too_old",
+            hint="the first command that writes to it brings it up to date: payonce run, or payonce pause and resume",
+        )
+
+
 def migrate(connection: sqlite3.Connection) -> None:
     """Applies what is missing, each script in a transaction of its own."""
     for number, script in scripts().items():

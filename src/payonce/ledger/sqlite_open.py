@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from payonce.core.errors import LedgerError
 from payonce.ledger.filesystem import refuse_network
-from payonce.ledger.migrate import APPLICATION_ID, migrate, refuse_newer
+from payonce.ledger.migrate import APPLICATION_ID, migrate, refuse_newer, refuse_older
 from payonce.ledger.place import refuse_lost
 from payonce.ledger.sqlite_errors import faults
 
@@ -60,8 +60,10 @@ def open_writer(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def open_reader(path: Path) -> sqlite3.Connection:
-    """A connection that only reads, beside any writer; on a read-only medium too. Raises LedgerError."""
+def open_reader(path: Path, *, older: bool = False) -> sqlite3.Connection:
+    """A connection that only reads, beside any writer; on a read-only medium too. Raises LedgerError.
+
+    ``older``: a schema of an earlier payonce will do."""
     refuse_foreign(path)
     with faults(path):
         connection = _connect(path, "mode=ro")
@@ -76,6 +78,8 @@ def open_reader(path: Path) -> sqlite3.Connection:
             connection = _connect(path, "mode=ro&immutable=1")
         try:
             refuse_newer(connection, path)
+            if not older:
+                refuse_older(connection, path)
             set_up(connection, path, _READER)
         except BaseException:
             connection.close()

@@ -27,7 +27,7 @@ class SqliteTrail:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._db = open_reader(path)
+        self._db = open_reader(path, older=True)
         self._sql = queries("sqlite", "trail")
         self._has_marks = schema_of(self._db) >= _TRAIL_SCHEMA
 

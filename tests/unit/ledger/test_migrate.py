@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 
 import pytest
 
+from payonce.core.errors import LedgerError
 from payonce.ledger import migrate
+from payonce.ledger.connect import connect
 from payonce.ledger.queries import queries
 from payonce.ledger.sqlite_rows import SETTLEMENTS, STATES
 
@@ -82,3 +85,19 @@ def _error_of(database: sqlite3.Connection, statement: str) -> str:
     except sqlite3.Error as error:
         return str(error)
     return ""
+
+
+def test_a_reader_of_an_earlier_schema_is_told_how_to_go_on(tmp_path: Path) -> None:
+    """Nothing is looked for that is not there yet; the first writer brings the ledger up to date, then it is read."""
+    url = f"sqlite:{tmp_path}/payonce.db"
+    connect(url, create=True, marks=tmp_path).close()
+    database = sqlite3.connect(tmp_path / "payonce.db")
+    database.execute("DROP TABLE item_ids")
+    database.execute("CREATE INDEX items_by_id ON items (id)")
+    database.execute("PRAGMA user_version = 2")
+    database.close()
+    with pytest.raises(LedgerError) as refused:
+        connect(url, create=False, read_only=True, marks=tmp_path)
+    assert refused.value.code == "ledger_too_old" and "payonce run" in refused.value.hint
+    connect(url, create=False, marks=tmp_path).close()
+    connect(url, create=False, read_only=True, marks=tmp_path).close()
