@@ -9,16 +9,17 @@ import time
 
 
 class ServerClock:
-    """Microseconds since the epoch, as the server counts them."""
+    """Microseconds since the epoch, as the server counts them. Heard by the writing and the reading thread alike."""
 
     def __init__(self) -> None:
-        self._heard_us = 0
-        self._at_ns = 0
+        # One value, so that no thread ever sees the time of one hearing with the instant of another.
+        self._heard = (0, 0)
 
     def heard(self, now_us: int) -> None:
         """The server has just told its time."""
-        self._heard_us, self._at_ns = now_us, time.monotonic_ns()
+        self._heard = (now_us, time.monotonic_ns())
 
     def __call__(self) -> int:
         """The time now. Within a transaction that is the time which came with its lock, to the instant."""
-        return self._heard_us + (time.monotonic_ns() - self._at_ns) // 1000
+        heard_us, at_ns = self._heard
+        return heard_us + (time.monotonic_ns() - at_ns) // 1000
