@@ -46,6 +46,7 @@ from payonce.engine.changes import (
     evidence_of_found,
     evidence_of_reply,
     failed_lookup,
+    is_of_call,
     kept_request,
     kept_response,
 )
@@ -285,7 +286,7 @@ class Caller:
                 schedule.again(
                     replace(
                         item,
-                        attempts=item.attempts + 1,
+                        attempts=item.attempts + is_of_call(change),
                         spent=item.spent + change.spent,
                         generation=item.generation if change.generation is None else change.generation,
                         not_before_us=change.not_before_us,

@@ -38,6 +38,11 @@ def evidence_of_reply(reply: Reply) -> dict[str, Any]:
     return data
 
 
+def is_of_call(change: Change) -> bool:
+    """Whether a change says what became of a call, not of a look-up nor of a decision without either."""
+    return "start" in change.data
+
+
 def evidence_of_found(found: Found) -> dict[str, Any]:
     """What the trail keeps of a look-up that was answered."""
     shown = [

@@ -18,6 +18,7 @@ from payonce.core.model import SECOND_US, Actor, Batch, Declaration, Item, Limit
 from payonce.core.money import Money
 from payonce.core.payloads import PayloadPolicy
 from payonce.core.states import ItemEvent
+from payonce.engine.changes import is_of_call
 from payonce.engine.pacing import LedgerTime, Pacer
 from payonce.engine.ports import Clock, EngineLedger
 from payonce.engine.references import References
@@ -142,7 +143,11 @@ class Session:
 
     def to_spool(self, item: Item, change: Change) -> None:
         """Makes an answer durable outside the ledger. Nothing else to do if that fails too: it is told at the end."""
-        record = Spooled(self.ledger_id, self.batch.spec.id, item.id, item.n, item.generation, item.step, change)
+        # The item is as it was before its intent, which counted one attempt more.
+        attempt = item.attempts + is_of_call(change)
+        record = Spooled(
+            self.ledger_id, self.batch.spec.id, item.id, item.n, item.generation, item.step, change, attempt
+        )
         try:
             self.spool.write(record)
         except LedgerError as fault:

@@ -29,7 +29,7 @@ _PER_CALL_BYTES: Final = 4 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """One answer: what was to be written for which item, in which generation and step."""
+    """One answer: what was to be written for which item, in which generation, step and attempt."""
 
     ledger: str
     batch: str
@@ -38,6 +38,7 @@ class Spooled:
     generation: int
     step: int
     change: Change
+    attempt: int | None = None
 
 
 def _encode(value: Any) -> Any:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from payonce.core.commands import BatchCommand, Control, Landed
 from payonce.core.model import Finding
 from payonce.core.states import ItemEvent, ItemState
 from payonce.engine.session import Session
 from payonce.engine.spool import Spool, Spooled
+
+# What stays true whatever was sent since. Any other answer speaks of its own attempt alone: "not executed" of an earlier
+# call says nothing of a later one under the same generation.
+_FACTS: Final = frozenset({ItemEvent.COMMIT, ItemEvent.STEP_DONE})
 
 
 async def take_in_spool(session: Session, spool: Spool) -> int:
@@ -49,6 +54,8 @@ async def _apply(session: Session, record: Spooled) -> bool | None:
         return False
     intent = found[0]
     if (intent.item.generation, intent.item.step) != (record.generation, record.step):
+        return False
+    if record.change.event not in _FACTS and record.attempt != intent.item.attempts:
         return False
     if intent.item.state is ItemState.UNKNOWN:
         return await _decide_unknown(session, record)
