@@ -164,10 +164,10 @@ def test_a_lock_that_is_held_in_the_middle_of_a_run(tmp_path: Path) -> None:
     held_s = 40.0 if FULL else 2.5
     provider = Provider.start(tmp_path, latency="20ms")
     try:
-        job = Job(tmp_path, provider.url, 300, concurrency=8, env={"XDG_STATE_HOME": str(tmp_path / "state")})
+        job = Job(tmp_path, provider.url, 150, concurrency=4, env={"XDG_STATE_HOME": str(tmp_path / "state")})
         job.write()
         process = job.start()
-        until_calls(provider, 60)
+        until_calls(provider, 20)
         command = [sys.executable, "-c", _HOLD["sqlite"], str(tmp_path / "payonce.db"), str(held_s)]
         holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert holder.stdout is not None
@@ -175,10 +175,10 @@ def test_a_lock_that_is_held_in_the_middle_of_a_run(tmp_path: Path) -> None:
         time.sleep(0.5)  # what had its intent already is on its way
         calls = provider.stats()["calls"]
         time.sleep(held_s - 1.2)
-        assert provider.stats()["calls"] == calls < 300
+        assert provider.stats()["calls"] == calls < 150
         holder.communicate()
         code, last, err = finish(process, 120)
-        assert (code, last["items"]["committed"]) == (0, 300), err
+        assert (code, last["items"]["committed"]) == (0, 150), err
         assert set(provider.executed().values()) == {1}
     finally:
         provider.close()
@@ -235,17 +235,17 @@ def test_a_torn_end_in_the_middle_of_a_batch(tmp_path: Path) -> None:
     """Killed, and the file ends in half a line: the same command sets it aside, says so, and finishes the batch."""
     provider = Provider.start(tmp_path, latency="20ms")
     try:
-        job = Job(tmp_path, provider.url, 150, ledger="jsonl:payonce.jsonl", concurrency=8)
+        job = Job(tmp_path, provider.url, 80, ledger="jsonl:payonce.jsonl", concurrency=8)
         job.env = {"XDG_STATE_HOME": str(tmp_path / "state")}
         job.write()
         process = job.start()
-        until_calls(provider, 40)
+        until_calls(provider, 20)
         process.kill()
         process.communicate()
         with (tmp_path / "payonce.jsonl").open("ab") as file:
             file.write(b'{"$rows":[["save",1,{"begun":[17')
         code, last, err = job.run()
-        assert (code, last["items"]["committed"]) == (0, 150), err
+        assert (code, last["items"]["committed"]) == (0, 80), err
         assert "torn end" in err
         assert len(list(tmp_path.glob("payonce.jsonl.torn-*"))) == 1
         assert set(provider.executed().values()) == {1}
@@ -258,20 +258,20 @@ def test_a_json_lines_file_that_may_not_grow(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     provider = Provider.start(tmp_path, latency="5ms")
     try:
-        job = Job(tmp_path, provider.url, 400, ledger="jsonl:payonce.jsonl", concurrency=8)
+        job = Job(tmp_path, provider.url, 200, ledger="jsonl:payonce.jsonl", concurrency=8)
         job.write()
         assert job.command("plan", str(tmp_path / "batch.toml"))[0] == 0
         size = (tmp_path / "payonce.jsonl").stat().st_size
-        command = f'ulimit -f {size // 1024 + 150}; exec "$@"'
+        command = f'ulimit -f {size // 1024 + 90}; exec "$@"'
         process = subprocess.Popen(
             ["bash", "-c", command, "bash", *job.start_command()],
             cwd=tmp_path, env=job.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         code, last, err = finish(process, 100)
         assert code == 3, (last, err)
-        assert provider.stats()["calls"] < 400
+        assert provider.stats()["calls"] < 200
         code, last, err = job.run()
-        assert (code, last["items"]["committed"]) == (0, 400), (last, err)
+        assert (code, last["items"]["committed"]) == (0, 200), (last, err)
         assert set(provider.executed().values()) == {1}
     finally:
         provider.close()

@@ -15,7 +15,7 @@ from tests.crash.torture import Round, Tally
 def test_some_kills_run_clean(tmp_path: Path) -> None:
     """A few on a SQLite and a JSON Lines ledger, with the seed and the table on the screen; exit code 0."""
     command = [sys.executable, "-m", "tests.crash.torture", "--kills", "2", "--seconds", "60", "--seed", "3"]
-    stores = ["--stores", "sqlite,jsonl", "--folder", str(tmp_path / "torture")]
+    stores = ["--stores", "jsonl,sqlite", "--folder", str(tmp_path / "torture")]
     done = subprocess.run([*command, *stores], capture_output=True, text=True, check=False, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "seed 3" in done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from payonce.cli import words
 from payonce.cli.common import Common, LazyGroup, command
 from payonce.cli.screen import Screen
 from payonce.service.addresses import ledger_url
@@ -58,6 +59,10 @@ def copy(common: Common, source: str, target: str) -> None:
     if common.json:
         screen.document(done)
     else:
-        screen.line(f"{done['batches']} batches with {done['items']} items and {done['events']} events are in {done['to']}")
-        screen.line(f"trail verified, root {done['root']}, checkpoints that still hold: {done['checkpoints']}")
-        screen.line(f"use {done['to']} from now on; {done['from']} can only be read")
+        batches = words.some(done["batches"], "batch") if done["batches"] == 1 else f"{done['batches']} batches"
+        held = words.some(done["checkpoints"], "checkpoint")
+        screen.prose(
+            f"{batches}, {words.some(done['items'], 'item')}, {words.some(done['events'], 'event')} are in {done['to']}"
+        )
+        screen.prose(f"trail   verified, against {held} that had been kept")
+        screen.prose(f"next    use {done['to']} from now on; {done['from']} can only be read")

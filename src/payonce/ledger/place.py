@@ -162,7 +162,7 @@ def refuse_moved_away(path: Path | str, moved_to: str | None) -> None:
         raise LedgerPlaceError(
             f"{f'ledger {path}' if path else 'this ledger'} was copied to {moved_to}, which goes on with its batches",
             code="ledger_moved_away",
-            hint=f"use {moved_to}; where it does not exist, the copy was cut short: run the same command again",
+            hint=f"use {moved_to}; where it does not exist, the copy was cut short: run the same payonce ledger copy again",
         )
 
 

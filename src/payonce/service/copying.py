@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from payonce.core.errors import LedgerError, LedgerPlaceError, PayonceError, UsageError
+from payonce.core.errors import LedgerError, PayonceError, UsageError
 from payonce.core.events import iso
 from payonce.ledger.actors import this_actor, wall_clock
 from payonce.ledger.connect import accept_place, connect
@@ -19,6 +19,7 @@ from payonce.ledger.protocol import LedgerInfo
 from payonce.ledger.sqlite_open import sync
 from payonce.ledger.store_reads import StoreLedger
 from payonce.service.addresses import absolute_ledger
+from payonce.service.opening import misspelt
 from payonce.service.running import spool_places
 from payonce.service.trailing import Places, public_keys, trail
 from payonce.trail import checkpoint
@@ -66,9 +67,9 @@ def _open_source(here: str, there: str) -> StoreLedger | None:
     """The ledger to copy; None where the same copy was made already."""
     try:
         return connect(here, create=False)
-    except LedgerPlaceError as error:
+    except LedgerError as error:
         if error.code != "ledger_moved_away":
-            raise
+            raise misspelt(error) from None
         with closing(connect(here, create=False, read_only=True)) as store:
             moved_to, ledger = store.moved_to(), store.info().id
         if moved_to != _shown(there):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from payonce.cli.main import invoke
 from payonce.core.commands import Landed
 from payonce.core.errors import LedgerError, LedgerPlaceError, UsageError
 from payonce.ledger.actors import this_actor
@@ -270,3 +272,17 @@ def test_any_history_arrives(tmp_path: Path, history: list[Step], targets: bool)
             assert look(there) == before
     finally:
         world.close()
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """For people and for programs, with paths relative to the working directory; what is not there is a mistake of who
+    typed it (exit code 2), what has moved away refuses to be run (exit code 3)."""
+    monkeypatch.chdir(tmp_path)
+    used(f"sqlite:{tmp_path / 'here.db'}")
+    assert invoke(["ledger", "copy", "sqlite:here.db", "jsonl:there.jsonl", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["to"], told["batches"], told["items"]) == (f"jsonl:{tmp_path / 'there.jsonl'}", 2, 10)
+    assert invoke(["ledger", "copy", "jsonl:there.jsonl", "sqlite:third.db"]) == 0
+    assert f"use sqlite:{tmp_path / 'third.db'} from now on" in " ".join(capsys.readouterr().out.split())
+    assert invoke(["ledger", "copy", "jsonl:none.jsonl", "sqlite:fourth.db"]) == 2
+    assert invoke(["pause", BATCH, "--reason", "x", "--ledger", "jsonl:there.jsonl"]) == 3
