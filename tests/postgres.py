@@ -104,19 +104,19 @@ ALTER TABLE nodes ENABLE ALWAYS TRIGGER nodes_are_append_only;
 ALTER TABLE payloads ENABLE ALWAYS TRIGGER payloads_are_only_erased;
 ALTER TABLE payloads ENABLE ALWAYS TRIGGER payloads_are_never_removed;
 """
-_used: dict[Server, str] = {}
+_used: dict[Server, tuple[str, psycopg.Connection[Any]]] = {}
 
 
 def empty_ledger(server: Server) -> str:
     """The schema of an empty ledger. Making its tables costs more than a test does, so within a process they are made
     once; whoever had the ledger before must be done with it."""
-    with psycopg.connect(server.dsn, autocommit=True) as database:
-        if server not in _used:
-            schema = new_schema()
-            connect(server.url(schema), create=True).close()
-            _used[server] = schema
-        database.execute(f"SET lock_timeout = '10s';{_EMPTY.format(schema=_used[server])}")
-    return _used[server]
+    if server not in _used:
+        schema = new_schema()
+        connect(server.url(schema), create=True).close()
+        _used[server] = schema, psycopg.connect(server.dsn, autocommit=True)
+    schema, database = _used[server]
+    database.execute(f"SET lock_timeout = '10s';{_EMPTY.format(schema=schema)}")
+    return schema
 
 
 class PostgresFactory:
