@@ -5,7 +5,10 @@ Each ledger gets a schema of its own, so that tests neither see nor wait for eac
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import signal
 import subprocess
 import tempfile
 import warnings
@@ -49,6 +52,8 @@ class Server:
         name = f"payonce-postgres-{os.getuid()}-{sha256(str(run).encode()).hexdigest()[:12]}"
         memory = Path("/dev/shm")  # these tests crash processes, not machines: a disk would prove nothing more
         folder = (memory if memory.is_dir() and not disk else Path(tempfile.gettempdir()).resolve()) / name
+        for other in folder.parent.glob(f"payonce-postgres-{os.getuid()}-*"):
+            _sweep(other)
         started = _embedded().get_server(folder, cleanup_mode="delete")
         socket = started.get_postmaster_info().socket_dir
         assert socket is not None
@@ -81,6 +86,24 @@ class Server:
         _embedded().pgexec.pgexec(
             "pg_ctl", ("-w", "-D", str(self.folder), *args), bin_path=handle.bin_path, user=handle.system_user
         )
+
+
+def _sweep(folder: Path) -> None:
+    """Ends and removes the server of a run that was killed: every process that used it is gone."""
+    try:
+        pids = json.loads((folder / ".handle_pids.json").read_bytes())
+        started = int((folder / "postmaster.pid").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return  # it is being made or removed just now
+    import psutil
+
+    if pids and not any(map(psutil.pid_exists, pids)):
+        with suppress(psutil.Error):
+            server = psutil.Process(started)
+            if str(folder) in server.cmdline():
+                server.send_signal(signal.SIGINT)  # fast: it waits for nobody
+                server.wait(20)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def new_schema() -> str:
