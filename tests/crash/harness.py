@@ -98,6 +98,7 @@ class Job:
     name: str = "torture"
     ledger: str = "sqlite:payonce.db"
     prefix: str = "r"
+    id_header: str = ""
     env: dict[str, str] = field(default_factory=dict)
 
     def write(self) -> Path:
@@ -132,6 +133,7 @@ class Job:
             '[provider.call]\nmethod = "POST"\npath = "/v1/refunds"\n'
             'json = {charge = "{charge}", amount = "{amount_minor}", currency = "{currency_lower}", '
             'metadata = {ref = "{id}"}}\nreference = "id"\nbilled = "amount"\nbilled_currency = "currency"\n'
+            + (f'id_header = "{self.id_header}"\n' if self.id_header else "")
             + (key if self.keys else "")
             + (lookup if self.lookup else "")
             + "[[provider.answers]]\nstatus = 400\nwhen = \"error.code == 'charge_already_refunded'\"\n"

@@ -244,6 +244,7 @@ class Torture:
         job = Job(folder, provider.url, ITEMS, keys=keys, lookup=lookup, max_execution="200ms", timeout="500ms")
         job.prefix = f"r{self.rounds}x"
         job.concurrency = self.draw.choice((2, 8))
+        job.id_header = self.draw.choice(("", "Request-Id"))
         job.limits = {"lease": f"{LEASE_S}s", "attempts": 30}
         job.ledger = self._ledger(store, folder)
         job.env = {"XDG_STATE_HOME": str(folder / "state")}

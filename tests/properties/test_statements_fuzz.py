@@ -164,6 +164,13 @@ def test_a_cell_that_is_no_amount_stops_the_file(cell: str) -> None:
     assert read("mapped", PLAIN.replace("12.50", f'"{cell}"').encode()) is None, cell
 
 
+@pytest.mark.parametrize("offset", ["+25:00", "-50:22", "+01:75", "+9900", "-2400"])
+def test_an_offset_that_there_is_not_stops_the_file(offset: str) -> None:
+    """Found by fuzzing: an offset beyond a day was an error of ours."""
+    assert read("mapped", PLAIN.replace("10:00:00Z", f"10:00:00{offset}", 1).encode()) is None
+    assert read("mapped", PLAIN.replace("10:00:00Z", "10:00:00+0530", 1).encode()) is not None
+
+
 @pytest.mark.parametrize("sample", [name for name in SAMPLES if name not in ("parquet", "api", "mapped tabs")])
 def test_rows_of_other_widths(sample: str) -> None:
     """A row with a cell less, or one more, in each place of the file: an error or a result that adds up."""

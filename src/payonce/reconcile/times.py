@@ -82,16 +82,26 @@ def fixed_offset(name: str) -> int | None:
 def _zone(name: str, place: int) -> tzinfo:
     if name.upper() in _ZONES:
         return timezone(timedelta(minutes=_ZONES[name.upper()]))
-    offset = re.fullmatch(r"(?:GMT|UTC)?([+-])(\d{1,2}):?(\d\d)?", name, re.ASCII)
-    if offset:
-        minutes = int(offset[2]) * 60 + int(offset[3] or 0)
-        return timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes))
+    offset = _offset(name)
+    if offset is not None:
+        return offset
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):
         raise TimeFault(
             place, "unknown_zone", f"time zone {name!r} is not known; use one such as Europe/Berlin"
         ) from None
+
+
+def _offset(text: str) -> tzinfo | None:
+    """A zone that is written as an offset; None where it is none that there can be (``+25:00``, ``-01:75``)."""
+    if text.upper() in ("Z", "UTC"):
+        return UTC
+    found = re.fullmatch(r"(?:GMT|UTC)?([+-])(\d{1,2}):?(\d\d)?", text, re.ASCII)
+    if found is None or int(found[2]) > 23 or int(found[3] or 0) > 59:
+        return None
+    minutes = int(found[2]) * 60 + int(found[3] or 0)
+    return timezone(timedelta(minutes=-minutes if found[1] == "-" else minutes))
 
 
 def _day_first(texts: Sequence[str], *, american: bool) -> bool | None:
@@ -138,7 +148,10 @@ def _read(text: str, day_first: bool | None, zone: tzinfo) -> Moment | None:
 def _iso(found: re.Match[str], zone: tzinfo) -> Moment | None:
     year, month, day, hour, minute, second, fraction, offset = found.groups()
     if offset:
-        zone = UTC if offset in ("Z", "UTC") else _zone(offset, 0)
+        own = _offset(offset)
+        if own is None:
+            return None
+        zone = own
     micro = (fraction or "")[:6].ljust(6, "0")
     resolution = _resolution(hour, second, fraction)
     return _moment((year, month, day, hour or 0, minute or 0, second or 0, micro), zone, resolution)
@@ -147,7 +160,10 @@ def _iso(found: re.Match[str], zone: tzinfo) -> Moment | None:
 def _parts(found: re.Match[str], day_first: bool | None, zone: tzinfo) -> Moment | None:
     one, separator, two, three, hour, minute, second, fraction, half, offset = found.groups()
     if offset:
-        zone = UTC if offset.upper() in ("Z", "UTC") else _zone(offset, 0)
+        own = _offset(offset)
+        if own is None:
+            return None
+        zone = own
     if len(one) == 4:
         year, month, day = one, two, three
     elif len(three) == 3 or len(one) == 3:
