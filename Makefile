@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# Set where byte code is not to be kept: the tests start hundreds of processes, and each would compile everything anew.
+export PYTHONDONTWRITEBYTECODE =
 
 # Every target is a command, not a file.
 .PHONY: help setup demo test check lint types imports unit torture torture-calls simulate mutants contract bench bench-check bench-ledger bench-plan bench-reconcile bench-scale bench-trail bench-workers clean
