@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from payonce.core.errors import LedgerError, UsageError
 from payonce.core.model import Actor
-from payonce.ledger import jsonl, sqlite_open
+from payonce.ledger import sqlite_open
 from payonce.ledger.actors import is_alive as process_is_alive
 from payonce.ledger.actors import wall_clock
-from payonce.ledger.jsonl_trail import JsonlTrail
 from payonce.ledger.place import refuse_lost
 from payonce.ledger.postgres_address import is_postgres
 from payonce.ledger.sqlite import SqliteLedger
@@ -19,7 +18,9 @@ from payonce.ledger.store import Clock, IsAlive
 from payonce.ledger.store_reads import StoreLedger
 from payonce.ledger.trail_port import TrailReads
 
+# The stores that not every ledger needs are loaded when they are asked for: most commands end within half a second.
 if TYPE_CHECKING:
+    from payonce.ledger.jsonl import JsonlLedger
     from payonce.ledger.postgres import PostgresLedger
 
 # Ledgers that are one file.
@@ -47,12 +48,10 @@ def connect(
         own_clock = None if clock is wall_clock else clock
         return _postgres()(url, create=create, clock=own_clock, is_alive=is_alive, read_only=read_only, marks=marks)
     path = path_of(url)
-    lines = is_jsonl(url)
     if create and not read_only and not path.exists():
         refuse_lost(path)
-        (jsonl.create if lines else sqlite_open.create)(path)
-    store = jsonl.JsonlLedger if lines else SqliteLedger
-    return store(path, clock=clock, is_alive=is_alive, read_only=read_only, marks=marks)
+        _create(url, path)
+    return _store(url)(path, clock=clock, is_alive=is_alive, read_only=read_only, marks=marks)
 
 
 def connect_trail(url: str) -> TrailReads:
@@ -62,7 +61,11 @@ def connect_trail(url: str) -> TrailReads:
         from payonce.ledger.postgres_trail import PostgresTrail
 
         return PostgresTrail(url)
-    return JsonlTrail(path_of(url)) if is_jsonl(url) else SqliteTrail(path_of(url))
+    if is_jsonl(url):
+        from payonce.ledger.jsonl_trail import JsonlTrail
+
+        return JsonlTrail(path_of(url))
+    return SqliteTrail(path_of(url))
 
 
 def accept_place(url: str, *, actor: Actor, reason: str, clock: Clock = wall_clock, marks: Path | None = None) -> None:
@@ -73,8 +76,24 @@ def accept_place(url: str, *, actor: Actor, reason: str, clock: Clock = wall_clo
         own_clock = None if clock is wall_clock else clock
         _postgres()(url, clock=own_clock, marks=marks, accept=(actor, reason)).close()
         return
-    store = jsonl.JsonlLedger if is_jsonl(url) else SqliteLedger
-    store(path_of(url), clock=clock, marks=marks, accept=(actor, reason)).close()
+    _store(url)(path_of(url), clock=clock, marks=marks, accept=(actor, reason)).close()
+
+
+def _store(url: str) -> type[SqliteLedger] | type[JsonlLedger]:
+    if is_jsonl(url):
+        from payonce.ledger.jsonl import JsonlLedger
+
+        return JsonlLedger
+    return SqliteLedger
+
+
+def _create(url: str, path: Path) -> None:
+    if is_jsonl(url):
+        from payonce.ledger.jsonl import create
+
+        create(path)
+    else:
+        sqlite_open.create(path)
 
 
 def _postgres() -> type[PostgresLedger]:
