@@ -204,7 +204,8 @@ class Caller:
     async def _not_sent(self, item: Item, data: dict[str, Any], *, resend: bool) -> None:
         """The gate refused: nothing left."""
         verdict = after_gate(item=item, declaration=self.session.declaration, resend=resend)
-        await self._record(item, verdict, data, seen=False)
+        # A lease that is too short now is longer after the next heartbeat: not to be tried thousands of times until then.
+        await self._record(item, verdict, data, wait_us=SECOND_US // 10, seen=False)
 
     def _wait(self, item: Item, verdict: Verdict, *, is_rate: bool) -> int:
         """How long the item waits before it is looked at again, and what the whole batch learns from the answer."""
