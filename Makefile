@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE =
 
 # Every target is a command, not a file.
-.PHONY: help setup demo test check lint types imports unit torture torture-calls simulate mutants contract bench bench-check bench-ledger bench-plan bench-reconcile bench-scale bench-trail bench-workers clean
+.PHONY: help setup demo test check lint types imports unit torture fuzz torture-calls simulate mutants contract bench bench-check bench-ledger bench-plan bench-reconcile bench-scale bench-trail bench-workers clean
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -46,6 +46,11 @@ SECONDS := 1200
 torture: $(STAMP) ## make torture SECONDS=1200 SEED=: kills at random for half the time, then the crash tests at full size for the rest
 	nice $(BIN)/python -m tests.crash.torture --seconds $$(( $(SECONDS) / 2 )) $(if $(SEED),--seed $(SEED))
 	PAYONCE_TORTURE=1 PAYONCE_TORTURE_SECONDS=$$(( $(SECONDS) / 2 )) $(BIN)/python -m pytest -q -rs tests/crash
+
+fuzz: $(STAMP)   ## make fuzz SECONDS=1200: answers and statements, half the time each, guided by the code they reach (installs atheris)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/fuzz.txt
+	$(BIN)/python -m tests.properties.coverage_guided answers --seconds $$(( $(SECONDS) / 2 ))
+	$(BIN)/python -m tests.properties.coverage_guided statements --seconds $$(( $(SECONDS) / 2 ))
 
 simulate: $(STAMP) ## simulated worlds: make simulate SEED= RUNS= SECONDS= TRACE=1; with SEED alone that world, without any one minute of new ones
 	nice $(BIN)/python -m payonce.testing.simulator $(if $(SEED),--seed $(SEED)) $(if $(RUNS),--runs $(RUNS)) \
