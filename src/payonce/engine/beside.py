@@ -18,6 +18,7 @@ from payonce.engine.crashpoints import hit
 from payonce.engine.ports import Progress
 from payonce.engine.session import Session
 from payonce.engine.stop import Ending
+from payonce.engine.takein import take_in_spool
 
 _TAKE_OVER: Final = 1000
 _WATCH_S: Final = 0.25
@@ -61,10 +62,13 @@ class Beside:
         session = self.session
         while True:
             intents = await session.ledger.take_over(session.worker, limit=_TAKE_OVER)
+            if intents:
+                hit("after_take_over")
+                if not everything:  # what their worker could not write may lie in the spool, and decides first
+                    await take_in_spool(session, session.spool)
             for intent in intents:
                 session.schedule.resolve_at(intent.item.n, intent.item.target, intent.retry_at_us)
             if intents:
-                hit("after_take_over")
                 self.wake.set()
             if not everything or len(intents) < _TAKE_OVER:
                 return
