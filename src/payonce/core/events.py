@@ -9,7 +9,7 @@ from references, codes and digests, and payloads only by policy.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
@@ -121,6 +121,26 @@ def leaf_hash(body: bytes) -> bytes:
     started = _LEAF.copy()
     started.update(body)
     return started.digest()
+
+
+def leaf_hashes(bodies: Iterable[bytes]) -> list[bytes]:
+    """The leaf hashes of many events: without the cost of a call for each."""
+    start, found = _LEAF.copy, []
+    for body in bodies:
+        started = start()
+        started.update(body)
+        found.append(started.digest())
+    return found
+
+
+def node_hashes(row: Iterable[bytes]) -> list[bytes]:
+    """The hashes of the inner nodes above a row of hashes, of which there is an even number."""
+    start, found, hashes = _NODE.copy, [], iter(row)
+    for left, right in zip(hashes, hashes, strict=True):
+        started = start()
+        started.update(left + right)
+        found.append(started.digest())
+    return found
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:

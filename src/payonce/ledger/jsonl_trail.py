@@ -13,14 +13,14 @@ from payonce.ledger.jsonl_tables import JsonlTables
 from payonce.ledger.merkle import Head
 from payonce.ledger.rows import BatchRow, ItemRow, Tallies
 from payonce.ledger.sqlite_open import no_ledger
-from payonce.ledger.trail_port import PLACE_MASK, PLACE_SHIFT, FactRow, Filed, KeptPayload, SealedRow
+from payonce.ledger.trail_port import PLACE_MASK, PLACE_SHIFT, FactRow, Filed, KeptPayload, SealedRow, TrailReads
 
 _LOWEST: Final = -(1 << 63)
 _STATES: Final = {state: code for code, state in enumerate(ItemState)}
 _SETTLEMENTS: Final = {settlement: code for code, settlement in enumerate(Settlement)}
 
 
-class JsonlTrail:
+class JsonlTrail(TrailReads):
     """A ledger's trail as it was when it was opened: the whole file is read once, and each digest in it is checked.
 
     Raises LedgerError ``ledger_corrupt`` with the line where one does not fit."""

@@ -15,10 +15,10 @@ from payonce.ledger.postgres_values import told
 from payonce.ledger.queries import queries
 from payonce.ledger.rows import BatchRow, Tallies
 from payonce.ledger.sqlite_rows import place, to_head, to_tallies
-from payonce.ledger.trail_port import PLACE_MASK, FactRow, Filed, KeptPayload, SealedRow, StoredRow
+from payonce.ledger.trail_port import PLACE_MASK, FactRow, Filed, KeptPayload, SealedRow, StoredRow, TrailReads
 
 
-class PostgresTrail:
+class PostgresTrail(TrailReads):
     """A ledger's trail as it is on the server. Opens any ledger that can be read, also one that is refused for writing."""
 
     def __init__(self, url: str) -> None:

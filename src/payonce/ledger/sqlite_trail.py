@@ -12,10 +12,11 @@ from payonce.ledger.merkle import Head
 from payonce.ledger.migrate import schema_of
 from payonce.ledger.queries import queries
 from payonce.ledger.rows import BatchRow, Tallies
+from payonce.ledger.sqlite_columns import columns_of
 from payonce.ledger.sqlite_errors import faults
 from payonce.ledger.sqlite_open import open_reader
 from payonce.ledger.sqlite_rows import place, to_batch, to_head, to_tallies
-from payonce.ledger.trail_port import PLACE_MASK, FactRow, Filed, KeptPayload, SealedRow, StoredRow
+from payonce.ledger.trail_port import PLACE_MASK, Columns, FactRow, Filed, KeptPayload, SealedRow, StoredRow
 
 _AT_ONCE: Final = 4096
 # Before this schema there were neither marks nor payloads.
@@ -104,6 +105,10 @@ class SqliteTrail:
         """See ledger.trail_port."""
         return self._stream("stored", place(number), first, last)
 
+    def columns(self, number: int, *, first: int, last: int) -> Iterator[Columns]:
+        """See ledger.trail_port."""
+        return columns_of(self._all, base=place(number), first=first, last=last)
+
     def sealed(self, number: int) -> Iterator[SealedRow]:
         """See ledger.trail_port."""
         return self._stream("sealed", place(number))
@@ -134,6 +139,10 @@ class SqliteTrail:
         return self._stream_sql(self._sql[name], *parameters)
 
     def _stream_sql(self, sql: str, *parameters: Any) -> Iterator[Any]:
-        cursor: sqlite3.Cursor = self._db.execute(sql, parameters)
-        while rows := cursor.fetchmany(_AT_ONCE):
+        with faults(self._path):
+            cursor: sqlite3.Cursor = self._db.execute(sql, parameters)
+            rows = cursor.fetchmany(_AT_ONCE)
+        while rows:
             yield from rows
+            with faults(self._path):
+                rows = cursor.fetchmany(_AT_ONCE)

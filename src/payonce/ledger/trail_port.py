@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Final, Protocol
+from itertools import islice
+from typing import Final, NamedTuple, Protocol
 
 from payonce.ledger.merkle import Head
 from payonce.ledger.rows import BatchRow, Tallies
@@ -57,10 +58,37 @@ StoredRow = tuple[
     str | None,
     str | None,
 ]
+
+
+class Columns(NamedTuple):
+    """Some items in order, turned on their side: the columns of as many StoredRows, each as long as there are items."""
+
+    ns: Sequence[int]
+    ids: Sequence[str]
+    targets: Sequence[str]
+    minors: Sequence[int | None]
+    currencies: Sequence[str | None]
+    fields: Sequence[str]
+    states: Sequence[int]
+    settlements: Sequence[int]
+    generations: Sequence[int]
+    steps: Sequence[int]
+    attempts: Sequence[int]
+    references: Sequence[str | None]
+    billed: Sequence[int | None]
+    billed_in: Sequence[str | None]
+    codes: Sequence[str | None]
+    messages: Sequence[str | None]
+
+
 # id, target, minor, currency, fields as JSON.
 SealedRow = tuple[str, str, int | None, str | None, str]
 # seq, kind, digest, body (None once it is erased), the event that erased it.
 KeptPayload = tuple[int, str, bytes, bytes | None, int | None]
+
+
+# Items by columns come by so many at most.
+COLUMN_LENGTH: Final = 2000
 
 
 class TrailReads(Protocol):
@@ -130,6 +158,12 @@ class TrailReads(Protocol):
     def stored(self, number: int, *, first: int, last: int) -> Iterator[StoredRow]:
         """Everything a check needs of the items from ``first`` to ``last``, in input order."""
         ...
+
+    def columns(self, number: int, *, first: int, last: int) -> Iterator[Columns]:
+        """What ``stored`` has, by columns of up to ``COLUMN_LENGTH`` items. A store that has no quicker way turns rows."""
+        rows = self.stored(number, first=first, last=last)
+        while part := list(islice(rows, COLUMN_LENGTH)):
+            yield Columns(*zip(*part, strict=True))
 
     def sealed(self, number: int) -> Iterator[SealedRow]:
         """What was sealed of a batch's items, in input order."""

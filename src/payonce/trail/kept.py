@@ -1,6 +1,6 @@
 """What is stored of the items of a batch, column by column, to be compared with what their events came to.
 
-Rows are taken by the thousand and turned on their side, so that most of the work is done for a whole column at once: this
+Items are taken by the thousand, turned on their side, so that most of the work is done for a whole column at once: this
 runs for every item of a ledger. It says only whether all agrees; what does not is named by ``trail.explain_items``.
 """
 
@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice, repeat
+from itertools import repeat
 from typing import Any, Final
 
 from payonce.core.money import exponent, format_minor
 from payonce.core.states import ItemState
-from payonce.ledger.trail_port import StoredRow
+from payonce.ledger.trail_port import Columns
 from payonce.trail.explain import NO_CODE, STATES, Story
 from payonce.trail.seals import lines_of
 
 Holds = dict[int, tuple[int | None, str | None]]
 _COMMITTED: Final = STATES.index(ItemState.COMMITTED)
+_CENTS: Final = tuple(f"{cents:02}" for cents in range(100))
 _OPEN: Final = frozenset(code for code, state in enumerate(STATES) if state.holds_money)
-_AT_ONCE: Final = 2000
 
 
 class Kept:
@@ -44,50 +44,50 @@ class Kept:
         """How many items there are."""
         return len(self._states)
 
-    def take(self, rows: Iterable[StoredRow], lines: Callable[[bytes], object]) -> None:
+    def take(self, parts: Iterable[Columns], lines: Callable[[bytes], object]) -> None:
         """Takes items in order, and hands out their lines under the seal."""
-        rows = iter(rows)
-        while part := list(islice(rows, _AT_ONCE)):
+        for part in parts:
             lines(self._take(part))
 
-    def _take(self, part: Sequence[StoredRow]) -> bytes:
-        ns, ids, targets, minors, coins, fields, *rest = zip(*part, strict=True)
-        states, settlements, generations, steps, attempts, references, billed, billed_in, codes, messages = rest
-        if ns != tuple(range(self.first + self.items, self.first + self.items + len(part))):
+    def _take(self, part: Columns) -> bytes:
+        start = self.first + self.items
+        if tuple(part.ns) != tuple(range(start, start + len(part.ns))):
             self.whole = False
-        self._states.extend(states)
-        self._settlements.extend(settlements)
-        self._steps.extend(steps)
-        self._attempts.extend(attempts)
-        self._generations.extend(generations)
-        self._ids.extend(map(hash, ids))
-        self._facts.extend(map(hash, zip(references, _texts(billed, billed_in), billed_in, strict=True)))
-        if any(codes) or any(messages):
-            self._codes.extend(hash((code, text or None)) for code, text in zip(codes, messages, strict=True))
+        self._states.extend(part.states)
+        self._settlements.extend(part.settlements)
+        self._steps.extend(part.steps)
+        self._attempts.extend(part.attempts)
+        self._generations.extend(part.generations)
+        self._ids.extend(map(hash, part.ids))
+        billed, billed_in = part.billed, part.billed_in
+        self._facts.extend(map(hash, zip(part.references, _texts(billed, billed_in), billed_in, strict=True)))
+        if any(part.codes) or any(part.messages):
+            self._codes.extend(hash((code, text or None)) for code, text in zip(part.codes, part.messages, strict=True))
         else:
-            self._codes.extend(repeat(NO_CODE, len(part)))
-        if set(states) == {_COMMITTED} and len(set(billed_in)) == 1 and None not in billed_in and None not in billed:
-            self._count(_COMMITTED, billed_in[0], len(part), sum(billed))
+            self._codes.extend(repeat(NO_CODE, len(part.ns)))
+        minor = _sum(billed) if set(part.states) == {_COMMITTED} and len(set(billed_in)) == 1 else None
+        if minor is not None and billed_in[0] is not None:
+            self._count(_COMMITTED, billed_in[0], items=len(part.ns), minor=minor)
         else:
             self._count_each(part)
-        return lines_of(ids, targets, minors, coins, fields)
+        return lines_of(part.ids, part.targets, part.minors, part.currencies, part.fields)
 
-    def _count(self, state: int, coin: str | None, items: int, minor: int) -> None:
+    def _count(self, state: int, coin: str | None, *, items: int, minor: int) -> None:
         tally = self.tallies.setdefault((state, coin), [0, 0])
         tally[0] += items
         tally[1] += minor
 
-    def _count_each(self, part: Sequence[StoredRow]) -> None:
+    def _count_each(self, part: Columns) -> None:
         """The tallies of items in several states; what open ones hold is noted."""
-        for row in part:
-            n, minor, coin, state, billed, billed_in = row[0], row[3], row[4], row[6], row[12], row[13]
+        rows = zip(part.ns, part.minors, part.currencies, part.states, part.billed, part.billed_in, strict=True)
+        for n, minor, coin, state, billed, billed_in in rows:
             if state in _OPEN:
                 own = (_text(minor, coin), coin if minor is not None else None)
                 minor, coin = self._holds.get(n, (None, None))
                 self._held.append((n, own, (_text(minor, coin), coin)))
             elif state == _COMMITTED and billed_in is not None:
                 minor, coin = billed, billed_in
-            self._count(state, coin, 1, minor or 0)
+            self._count(state, coin, items=1, minor=minor or 0)
 
     def agrees(self, story: Story, *, last: int) -> bool:
         """Whether the items up to the number ``last`` are all there and what their events say."""
@@ -114,8 +114,14 @@ def _texts(minors: Sequence[int | None], coins: Sequence[str | None]) -> Iterabl
     if one is not None and exponent(one) == 2 and len(set(coins)) == 1 and None not in minors:
         known: list[Any] = list(minors)
         if min(known) >= 0:
-            return map("%d.%02d".__mod__, map(divmod, known, repeat(100)))
+            return [f"{minor // 100}.{_CENTS[minor % 100]}" for minor in known]
     return map(_text, minors, coins)
+
+
+def _sum(minors: Sequence[int | None]) -> int | None:
+    """The sum, where all are known."""
+    known: list[Any] = list(minors)
+    return None if None in known else sum(known)
 
 
 def _text(minor: int | None, currency: str | None) -> str | None:

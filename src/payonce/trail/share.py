@@ -10,12 +10,12 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from payonce.core.errors import PayonceError
-from payonce.core.events import leaf_hash
+from payonce.core.events import leaf_hashes
 from payonce.core.keys import digest
 from payonce.ledger.rows import BatchRow
 from payonce.ledger.trail_port import PLACE_MASK, PLACE_SHIFT, TrailReads
@@ -95,24 +95,26 @@ def _events(reads: TrailReads, replay: Replay, share: Share, done: Done) -> None
             rows = reads.chunk(first, last)
             if len(rows) != last - first + 1:
                 raise _Doubt
-            _hash([body for _, body in rows], done)
-            if not all(_in(share, place) for place in _ends(rows)):
-                ours = [(seq, place, body) for seq, (place, body) in enumerate(rows, first) if _in(share, place)]
-            else:
-                _replay(replay, range(first, last + 1), *zip(*rows, strict=True), done=done)
+            places, bodies = zip(*rows, strict=True)
+            _hash(bodies, done)
+            if _all_in(share, places):
+                _replay(replay, range(first, last + 1), places, bodies, done=done)
                 continue
+            ours = [(seq, place, body) for seq, (place, body) in enumerate(rows, first) if _in(share, place)]
         else:
             ours = reads.chunk_of(first, last, low=share.low, high=share.high)
         if ours:
             _replay(replay, *zip(*ours, strict=True), done=done)
 
 
-def _ends(rows: Sequence[tuple[int | None, bytes]]) -> list[int | None]:
-    """The lowest and the highest place of some rows, and None where one of them has none."""
-    places = {place for place, _ in rows}
-    known = [place for place in places if place is not None]
-    ends: list[int | None] = [min(known), max(known)] if known else []
-    return ends if len(known) == len(places) else [*ends, None]
+def _all_in(share: Share, places: Sequence[int | None]) -> bool:
+    """Whether all events are about items of the share."""
+    known: Sequence[Any] = places
+    if None in places:
+        known = [place for place in places if place is not None]
+        if share.low != LOWEST:
+            return False
+    return not known or (share.low <= min(known) and max(known) <= share.high)
 
 
 def _in(share: Share, place: int | None) -> bool:
@@ -120,7 +122,7 @@ def _in(share: Share, place: int | None) -> bool:
 
 
 def _hash(bodies: Sequence[bytes], done: Done) -> None:
-    leaves = list(map(leaf_hash, bodies))
+    leaves = leaf_hashes(bodies)
     for at in range(0, len(leaves), BLOCK):
         part = leaves[at : at + BLOCK]
         if len(part) == BLOCK:
@@ -188,7 +190,7 @@ def _items(reads: TrailReads, rows: Sequence[BatchRow], share: Share, lines: Lin
         first, last = _numbers(share, row.number)
         if first <= last:
             kept = found[row.number] = Kept(first, reads.holds(row.number))
-            kept.take(reads.stored(row.number, first=first, last=last), partial(lines, row.number))
+            kept.take(reads.columns(row.number, first=first, last=last), partial(lines, row.number))
     return found
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
-from payonce.core.events import leaf_hash, node_hash
+from payonce.core.events import leaf_hash, node_hash, node_hashes
 from payonce.ledger.merkle import EMPTY_ROOT, KEPT_LEVELS
 
 BLOCK_LEVEL: Final = KEPT_LEVELS[0]
@@ -32,7 +32,7 @@ class Hashes(Protocol):
 def fold(level: Sequence[bytes]) -> bytes:
     """The root over a power of two of hashes."""
     while len(level) > 1:
-        level = list(map(node_hash, level[::2], level[1::2]))
+        level = node_hashes(level)
     return level[0]
 
 
@@ -76,7 +76,7 @@ class Tree:
         first, last = index << width, ((index + 1) << width) - 1
         row = self._row(below, first, last)
         for up in range(1, width + 1):
-            row = list(map(node_hash, row[::2], row[1::2]))
+            row = node_hashes(row)
             start = index << (width - up)
             self._known.update(((below + up, start + i), node) for i, node in enumerate(row))
         return row[0]

@@ -65,6 +65,27 @@ SELECT place - ?1, id, coalesce(target, id), minor, currency, coalesce(fields, '
   step, attempts, reference, billed_minor, billed_currency, code, message
 FROM items WHERE place BETWEEN ?1 + ?2 AND ?1 + ?3 ORDER BY place;
 
+-- alike --
+-- Of the first item from place ?1 to ?2: the place, and what is mostly the same for all items around it.
+SELECT place, state, settlement, generation, step, attempts, currency, billed_currency, code, message
+FROM items WHERE place BETWEEN ?1 AND ?2 ORDER BY place LIMIT 1;
+
+-- texts --
+-- Of the items from place ?1 to ?2: how many there are, the last place, how many are as ?3 to ?11 say, and the columns that
+-- differ from item to item, each as a JSON array.
+SELECT count(*), max(place), count(*) FILTER (WHERE state IS ?3 AND settlement IS ?4 AND generation IS ?5
+    AND step IS ?6 AND attempts IS ?7 AND currency IS ?8 AND billed_currency IS ?9 AND code IS ?10 AND message IS ?11),
+  json_group_array(id), json_group_array(coalesce(target, id)), json_group_array(minor),
+  json_group_array(coalesce(fields, '{}')), json_group_array(reference), json_group_array(billed_minor)
+FROM items NOT INDEXED WHERE place BETWEEN ?1 AND ?2;
+
+-- others --
+-- Of the items from place ?1 to ?2: the place and the columns that are mostly the same, each as a JSON array.
+SELECT json_group_array(place), json_group_array(state), json_group_array(settlement), json_group_array(generation),
+  json_group_array(step), json_group_array(attempts), json_group_array(currency), json_group_array(billed_currency),
+  json_group_array(code), json_group_array(message)
+FROM items NOT INDEXED WHERE place BETWEEN ?1 AND ?2;
+
 -- sealed --
 -- What was sealed of a batch's items: ?1 is the batch's place.
 SELECT id, coalesce(target, id), minor, currency, coalesce(fields, '{}')
