@@ -17,7 +17,7 @@ from payonce.core.model import Declaration
 from payonce.core.outcome import Executed, NotExecuted, Refused, Unresolved
 from payonce.core.states import TRANSITIONS, BatchState, ItemEvent, ItemState
 from payonce.core.verdict import Doubt, GiveUp, PlanAgain, SendAgain
-from payonce.engine import attempt, beside, changes, runner, session
+from payonce.engine import attempt, beside, changes, runner, session, takein
 from payonce.ledger import desk, rules, store_items
 from payonce.ledger.rows import NO_INTENT
 
@@ -289,7 +289,9 @@ def limited_resend_is_proof() -> Patch:
         def after_reply(outcome: Any, **more: Any) -> Any:
             if isinstance(outcome, NotExecuted):
                 # and it has no further use for the key it had
-                return PlanAgain(outcome.code, load=outcome.load, new_generation=more["declaration"].key is not None)
+                return PlanAgain(
+                    outcome.code, outcome.message, load=outcome.load, new_generation=more["declaration"].key is not None
+                )
             return original(outcome, **more)
 
         return after_reply
@@ -399,6 +401,11 @@ def targets_not_serial() -> Patch:
     )
 
 
+@mutant("a process starts the batch only where it is alone, and nobody starts it later")
+def never_started() -> Patch:
+    return patch.object(beside, "_WAITS_FOR_A_START", frozenset())
+
+
 @mutant("a pause takes no effect on a running process")
 def paused_batch_sends() -> Patch:
     def wrap(original: Any) -> Any:
@@ -443,7 +450,12 @@ def spool_ignored() -> Patch:
     async def nothing(session: Any, spool: Any) -> int:
         return 0
 
-    return patch.object(runner, "take_in_spool", nothing)
+    return both(patch.object(runner, "take_in_spool", nothing), patch.object(beside, "take_in_spool", nothing))
+
+
+@mutant("a spooled answer is taken for whatever call came last")
+def spool_of_any_attempt() -> Patch:
+    return patch.object(takein, "_FACTS", frozenset(ItemEvent))
 
 
 @mutant("an answer that the ledger would not take is dropped")

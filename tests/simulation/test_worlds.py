@@ -17,9 +17,11 @@ from payonce.testing.simulator.many import worlds
 
 # Worlds that broke a promise once, each with what was wrong. They must stay sound.
 PAST = {
-    21: "a run beside a dead worker whose lease was not over never started the batch: intents were refused for ever",
-    3: "items that wait for a busy target were tried fifty times a second",
-    167: "a frozen worker that woke after its lease ended its run instead of joining again",
+    195: "a paused batch with work that was due kept its process spinning",
+    309: "a call that the gate refused was tried again at once, thousands of times",
+    494: "an answer in the spool of a worker that was taken over later was not looked at",
+    593: "the same",
+    621: "a spooled answer was taken for a later call",
 }
 # Processor time for worlds nobody has seen. A failure prints the seed.
 NEW_WORLDS_S = float(os.environ.get("PAYONCE_SIMULATE_S", "10"))
@@ -47,7 +49,7 @@ def trace_of(seed: int) -> str:
 
 def test_a_seed_is_the_same_world_each_time() -> None:
     """Event by event, in another process with another order of sets and dictionaries too."""
-    program = "import sys; from tests.simulation.test_worlds import trace_of; print(trace_of(5), trace_of(21))"
+    program = "import sys; from tests.simulation.test_worlds import trace_of; print(trace_of(5), trace_of(19))"
     others = [
         subprocess.run(
             [sys.executable, "-c", program],
@@ -59,7 +61,7 @@ def test_a_seed_is_the_same_world_each_time() -> None:
         ).stdout.split()
         for order in ("1", "2")
     ]
-    assert others == [[trace_of(5), trace_of(21)]] * 2
+    assert others == [[trace_of(5), trace_of(19)]] * 2
 
 
 def test_worlds_differ() -> None:

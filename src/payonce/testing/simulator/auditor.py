@@ -45,6 +45,7 @@ class Auditor:
     books: Books
     now: Callable[[], int]
     stop: Callable[[], None]
+    processes: list[Any]
     violations: list[str] = field(default_factory=list)
     attempts: int = 0
     held_since_us: int | None = None
@@ -138,7 +139,9 @@ class Auditor:
     def target_is_free(self, call: Call, outstanding: dict[int, Call] | None) -> None:
         """No other item's call on this target is waited for, or can still be executed."""
         for other in (outstanding or {}).values():
-            if other.item != call.item and (other.waits or (other.item, other.step) not in self.books.of_item):
+            waits = other.waits and call.sent_us <= other.deadline_us  # a frozen caller hears of its deadline later
+            works = other.works and (other.item, other.step) not in self.books.of_item
+            if other.item != call.item and (waits or works):
                 self.blame(f"{call.item} and {other.item} are in flight together on {call.target} (invariant 11)")
 
     # the provider
@@ -191,6 +194,9 @@ class Auditor:
 
     def unknown_for(self, item: Item) -> None:
         """Whether an item may wait for a person, by the line of SPEC section 13 that applies."""
+        told = self.told.get(item.id)
+        if told is not None and told.ended and any(self._has_run_since(process, told) for process in self.processes):
+            self.blame(f"{told.name} was told that {item.id} is executed, and it is unknown (invariant 5)")
         code, which = item.code or "", self.scenario.guarantee
         if code in _ALWAYS or item.id in self._contradicted:
             return
@@ -199,6 +205,11 @@ class Auditor:
                 self.blame(f"{item.id} is unknown as {code}, though the provider can be asked (section 13)")
         elif which == "keys" and code == "no_answer":
             self.blame(f"{item.id} is unknown as {code}, though its key could be sent again (section 13)")
+
+    @staticmethod
+    def _has_run_since(process: Any, told: Any) -> bool:
+        """Whether a process came and went since another one ended, and so must have taken in what that one left."""
+        return bool(process.ended and process.engine_us is not None and process.engine_us > told.ended_us)
 
     def settled(self, items: tuple[Item, ...], batch: Batch, findings: Any) -> None:
         """At the very end: every item's state against what truly happened."""

@@ -95,7 +95,7 @@ class Timeline:
                 if not ready:
                     while timers and timers[0][2].callback is None:
                         heappop(timers)
-                    if not timers or timers[0][0] > until_us or self.steps >= last:
+                    if not timers or timers[0][0] > until_us:
                         break
                     when = timers[0][0]
                     if when > self.now_us:
@@ -108,6 +108,8 @@ class Timeline:
                 if callback is None:
                     continue
                 self.steps += 1
+                if self.steps >= last:
+                    break
                 if self.steps == self.watch_at:
                     self.watcher()
                 loop = handle.loop

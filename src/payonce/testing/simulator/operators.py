@@ -60,7 +60,7 @@ class HonestOperator:
         self._try("pause", lambda: self.commands.pause(BATCH, reason="lunch"))
         self._hold()
         world = self.world
-        world.timeline.at(world.timeline.now_us + int(world.rng.random() * 8 * SECOND_US), self._resume)
+        world.timeline.at(world.timeline.now_us + int(world.rng.random() * 20 * SECOND_US), self._resume)
 
     def _resume(self) -> None:
         if self.world.auditor.held_since_us is not None:
@@ -109,7 +109,7 @@ class HonestOperator:
     def let_go_on(self, status: Status) -> bool:
         """Takes away what holds the batch. Returns False where it has to stay as it is: the budget is used up."""
         state, code = status.batch.state, status.batch.reason_code
-        if state is BatchState.STOPPED and code == "budget" and self._is_spent(status):
+        if state is BatchState.STOPPED and code == "budget":
             if self.world.rng.random() < 0.5 and self.world.chaos.over:
                 return False
             self._raise_budget()
@@ -119,16 +119,6 @@ class HonestOperator:
             self._try("resume", lambda: self.commands.resume(BATCH, reason=_REASON))
         self._hold()
         return True
-
-    def _is_spent(self, status: Status) -> bool:
-        """Whether the budget really has no room for any item that is left."""
-        budget = status.batch.limits.get("budget") or {}
-        left = [item.money for item in self.world.items() if item.state is ItemState.PLANNED and item.money]
-        counted = (ItemState.COMMITTED, ItemState.PENDING, ItemState.UNKNOWN)
-        fits = [m for m in left if status.minor(m.currency, *counted) + m.minor <= budget.get(m.currency, 10**18)]
-        if len(fits) == len(left) and left and not status.count(ItemState.UNKNOWN):
-            self.world.auditor.blame("stopped for its budget, though every item that is left fits (liveness)")
-        return bool(left)
 
     def _raise_budget(self) -> None:
         old = self.world.limits

@@ -65,6 +65,8 @@ class Process:
     fault_heard_us: int | None = None
     mismatch_us: int | None = None
     signalled_us: int | None = None
+    engine_us: int | None = None
+    ended_us: int | None = None
 
     @property
     def is_over(self) -> bool:
@@ -80,7 +82,7 @@ class Process:
         except Exception as bug:
             self.error = bug
         if not self.loop.dead:
-            self.ended = True
+            self.ended, self.ended_us = True, self.loop.timeline.now_us
             then(self)
 
     async def _run(self, limits: Limits, clock: SimClock) -> RunOutcome | None:
@@ -97,6 +99,7 @@ class Process:
 
     async def engine(self, batch: Batch, limits: Limits, clock: SimClock) -> RunOutcome:
         """The real engine, over everything simulated."""
+        self.engine_us = self.loop.timeline.now_us
         adapter: SimAdapter = self.adapter
         spool: SimSpool = self.spool
         return await run_batch(

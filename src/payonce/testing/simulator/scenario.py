@@ -84,8 +84,11 @@ def draw(rng: Random) -> Scenario:
     if rng.random() < 0.25:
         limits = _with_budget(rng, limits, items)
     wild = rng.random() < 0.8
+    declaration = _declaration(rng)
+    # Without keys a look-up has only the time to go by: there the wall clock is taken to be right.
+    clock = rng.choice((0.0, 0.0, 0.5)) if declaration.key is not None else rng.choice((0.0, 0.0, 0.0))
     return Scenario(
-        declaration=_declaration(rng),
+        declaration=declaration,
         limits=limits,
         items=items,
         targets=targets,
@@ -110,8 +113,8 @@ def draw(rng: Random) -> Scenario:
         ledger_slow=rng.choice((0.0, 0.0, 0.5)),
         operator=rng.choice((0.0, 0.0, 0.5, 1.0)),
         signal=rng.choice((0.0, 0.3)),
-        clock=rng.choice((0.0, 0.0, 0.5)),
-        long_pause=rng.choice((0.0, 0.0, 0.2, 0.5)),
+        clock=clock,
+        long_pause=rng.choice((0.0, 0.0, 0.5, 1.5)),
         trail=rng.random() < 0.1,
     )
 

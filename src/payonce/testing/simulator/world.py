@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
+from payonce.core.errors import PayonceError
 from payonce.core.model import SECOND_US, Actor, BatchSpec, Item, Limits, NewItem, Status
 from payonce.core.states import BatchState, ItemState
 from payonce.engine.stop import StopRequest
@@ -29,9 +30,9 @@ from payonce.testing.simulator.scenario import Scenario, draw
 from payonce.testing.simulator.store import SimStore
 
 Trace = Callable[[str], None]
-_MOST_STEPS: Final = 300_000
+_MOST_STEPS: Final = 100_000
 _MOST_CALM_STARTS: Final = 80
-_CALM_RUN_US: Final = 1800 * SECOND_US
+_CALM_RUN_US: Final = 600 * SECOND_US
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,12 @@ class World:
         self.log = None if trace is None else self._logger(trace)
         self.far = FarSide(self.timeline, self.rng, self.scenario, self._executed)
         self.far.log = self.log
-        self.auditor = Auditor(self.scenario, self.far.books, lambda: self.timeline.now_us, self._halt)
+        self.processes: list[Process] = []
+        self.auditor = Auditor(
+            self.scenario, self.far.books, lambda: self.timeline.now_us, self._halt, processes=self.processes
+        )
         self.store = SimStore(clock=self.clock.wall_us, is_alive=self._is_alive, trail=self.scenario.trail)
         self.spools = SpoolFolder()
-        self.processes: list[Process] = []
         self.running: list[Process] = []
         self.one_host = self.rng.random() < 0.5
         self.limits = self.scenario.limits
@@ -155,6 +158,8 @@ class World:
             self.log(f"{process.name} ends: {tell(process)}")
         self.far.forget(process)
         self.auditor.ended(process)
+        if process.error is not None and not isinstance(process.error, PayonceError):
+            self.auditor.blame(f"{process.name} ended with a bug: {process.error!r}")
         process.loop.dead = process.loop.stands_still = True
         self.chaos.ended(process)
 
