@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from payonce.core.states import ItemState, Settlement
 from payonce.ledger.jsonl_file import JsonlFile
@@ -13,7 +13,16 @@ from payonce.ledger.jsonl_tables import JsonlTables
 from payonce.ledger.merkle import Head
 from payonce.ledger.rows import BatchRow, ItemRow, Tallies
 from payonce.ledger.sqlite_open import no_ledger
-from payonce.ledger.trail_port import PLACE_MASK, PLACE_SHIFT, FactRow, Filed, KeptPayload, SealedRow, TrailReads
+from payonce.ledger.trail_port import (
+    PLACE_MASK,
+    PLACE_SHIFT,
+    FactRow,
+    Filed,
+    KeptPayload,
+    SealedRow,
+    StoredRow,
+    TrailReads,
+)
 
 _LOWEST: Final = -(1 << 63)
 _STATES: Final = {state: code for code, state in enumerate(ItemState)}
@@ -102,17 +111,7 @@ class JsonlTrail(TrailReads):
         """See ledger.trail_port."""
         return map(_facts, self._rows.item_rows(number))
 
-    def plain(self, number: int, *, first: int, last: int) -> Iterator[Any]:
-        """See ledger.trail_port."""
-        rows = filter(_is_plain, self._rows.item_rows(number, first=first, last=last))
-        settled = ((row, _SETTLEMENTS[row.settlement]) for row in rows)
-        return ((r.n, r.id, code, r.reference, r.billed_minor, r.billed_currency) for r, code in settled)
-
-    def others(self, number: int, *, first: int, last: int) -> Iterator[FactRow]:
-        """See ledger.trail_port."""
-        return map(_facts, (r for r in self._rows.item_rows(number, first=first, last=last) if not _is_plain(r)))
-
-    def stored(self, number: int, *, first: int, last: int) -> Iterator[Any]:
+    def stored(self, number: int, *, first: int, last: int) -> Iterator[StoredRow]:
         """See ledger.trail_port."""
         return map(_stored, self._rows.item_rows(number, first=first, last=last))
 
@@ -152,17 +151,11 @@ class JsonlTrail(TrailReads):
         return None if place is None else place[0] << PLACE_SHIFT | place[1]
 
 
-def _is_plain(row: ItemRow) -> bool:
-    """Whether an item was committed at once."""
-    first = (row.state, row.attempts, row.generation, row.step) == (ItemState.COMMITTED, 1, 0, 0)
-    return first and row.code is None and row.message is None and row.billed_currency is not None
-
-
 def _facts(row: ItemRow) -> FactRow:
     return (row.n, row.id, row.minor, row.currency, *_said(row))
 
 
-def _stored(row: ItemRow) -> Any:
+def _stored(row: ItemRow) -> StoredRow:
     return (row.n, row.id, row.target, row.minor, row.currency, row.fields, *_said(row))
 
 
