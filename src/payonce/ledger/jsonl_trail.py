@@ -11,7 +11,7 @@ from payonce.core.states import ItemState, Settlement
 from payonce.ledger.jsonl_file import JsonlFile
 from payonce.ledger.jsonl_tables import JsonlTables
 from payonce.ledger.merkle import Head
-from payonce.ledger.rows import BatchRow, ItemRow, Tallies
+from payonce.ledger.rows import BatchRow, ItemRow, OutputRow, Tallies
 from payonce.ledger.sqlite_open import no_ledger
 from payonce.ledger.trail_port import (
     PLACE_MASK,
@@ -123,10 +123,11 @@ class JsonlTrail(TrailReads):
         """See ledger.trail_port."""
         return {n: (row.hold_minor, row.hold_currency) for n, row in self._rows.open_rows(number).items()}
 
-    def outputs(self, number: int, *, first: int = 1, last: int = PLACE_MASK) -> Iterator[tuple[int, bytes]]:
+    def outputs(self, number: int, *, first: int = 1, last: int = PLACE_MASK) -> Iterator[OutputRow]:
         """See ledger.trail_port."""
         rows = sorted(self._rows.output_rows(number).items())
-        return ((n, row.output) for n, row in rows if row.output is not None and first <= n <= last)
+        there = (row for n, row in rows if first <= n <= last)
+        return (row for row in there if row.output is not None or row.kept is not None)
 
     def findings(self, number: int) -> list[tuple[str | None, str]]:
         """See ledger.trail_port."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import starmap
 from typing import Any
 
 from payonce.ledger.merkle import Head
@@ -13,7 +14,7 @@ from payonce.ledger.postgres_open import open_link, refuse_unusable
 from payonce.ledger.postgres_rows import to_batch
 from payonce.ledger.postgres_values import told
 from payonce.ledger.queries import queries
-from payonce.ledger.rows import BatchRow, Tallies
+from payonce.ledger.rows import BatchRow, OutputRow, Tallies
 from payonce.ledger.sqlite_rows import place, to_head, to_tallies
 from payonce.ledger.trail_port import PLACE_MASK, FactRow, Filed, KeptPayload, SealedRow, StoredRow, TrailReads
 
@@ -110,9 +111,9 @@ class PostgresTrail(TrailReads):
         """See ledger.trail_port."""
         return {n: (minor, currency) for n, minor, currency in self._all("holds", place(number))}
 
-    def outputs(self, number: int, *, first: int = 1, last: int = PLACE_MASK) -> Iterator[tuple[int, bytes]]:
+    def outputs(self, number: int, *, first: int = 1, last: int = PLACE_MASK) -> Iterator[OutputRow]:
         """See ledger.trail_port."""
-        return self._stream("outputs", place(number), first, last)
+        return starmap(OutputRow, self._stream("outputs", place(number), first, last))
 
     def findings(self, number: int) -> list[tuple[str | None, str]]:
         """See ledger.trail_port."""

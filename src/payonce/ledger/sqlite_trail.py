@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Final
 
 from payonce.ledger.merkle import Head
 from payonce.ledger.migrate import schema_of
 from payonce.ledger.queries import queries
-from payonce.ledger.rows import BatchRow, Tallies
+from payonce.ledger.rows import BatchRow, OutputRow, Tallies
 from payonce.ledger.sqlite_columns import columns_of
 from payonce.ledger.sqlite_errors import faults
 from payonce.ledger.sqlite_open import open_reader
@@ -21,6 +22,8 @@ from payonce.ledger.trail_port import PLACE_MASK, Columns, FactRow, Filed, KeptP
 _AT_ONCE: Final = 4096
 # Before this schema there were neither marks nor payloads.
 _TRAIL_SCHEMA: Final = 2
+# Before this one ids were an index of the items, which SQLite keeps.
+_IDS_SCHEMA: Final = 3
 
 
 class SqliteTrail:
@@ -30,7 +33,8 @@ class SqliteTrail:
         self._path = path
         self._db = open_reader(path, older=True)
         self._sql = queries("sqlite", "trail")
-        self._has_marks = schema_of(self._db) >= _TRAIL_SCHEMA
+        schema = schema_of(self._db)
+        self._has_marks, self._has_ids = schema >= _TRAIL_SCHEMA, schema >= _IDS_SCHEMA
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -93,6 +97,13 @@ class SqliteTrail:
         found = self._all("number_of", item, number)
         return int(found[0][0]) if found else None
 
+    def ids(self, number: int) -> tuple[int, int] | None:
+        """See ledger.trail_port."""
+        if not self._has_ids:
+            return None
+        there, found = self._all("ids", number)[0]
+        return int(there), int(found)
+
     def tallies(self, number: int) -> Tallies:
         """See ledger.trail_port."""
         return to_tallies(self._all("tallies", number))
@@ -117,9 +128,9 @@ class SqliteTrail:
         """See ledger.trail_port."""
         return {n: (minor, currency) for n, minor, currency in self._all("holds", place(number))}
 
-    def outputs(self, number: int, *, first: int = 1, last: int = PLACE_MASK) -> Iterator[tuple[int, bytes]]:
+    def outputs(self, number: int, *, first: int = 1, last: int = PLACE_MASK) -> Iterator[OutputRow]:
         """See ledger.trail_port."""
-        return self._stream("outputs", place(number), first, last)
+        return starmap(OutputRow, self._stream("outputs", place(number), first, last))
 
     def findings(self, number: int) -> list[tuple[str | None, str]]:
         """See ledger.trail_port."""

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from payonce.ledger.merkle import Head
-from payonce.ledger.rows import BatchRow, Tallies
+from payonce.ledger.rows import BatchRow, OutputRow, Tallies
 
 # An item's place is its batch's number times 2**32 plus its number in the batch; a batch's own place has the number 0.
 PLACE_SHIFT: Final = 32
@@ -147,6 +147,11 @@ class TrailReads(Protocol):
         """An item's number by its id, compared exactly."""
         ...
 
+    def ids(self, number: int) -> tuple[int, int] | None:
+        """Where a store keeps the ids of a batch's items in a table beside them: how many there are, and how many lead to
+        the item that has the id. An id that is missing there would be taken for a new one. None where there is none such."""
+        return None
+
     def tallies(self, number: int) -> Tallies:
         """A batch's stored tallies."""
         ...
@@ -173,8 +178,8 @@ class TrailReads(Protocol):
         """What the open intents of a batch hold, by item number: minor units and currency."""
         ...
 
-    def outputs(self, number: int, *, first: int = 1, last: int = PLACE_MASK) -> Iterator[tuple[int, bytes]]:
-        """What the calls of a batch's items returned, by item number, in order, where it is kept."""
+    def outputs(self, number: int, *, first: int = 1, last: int = PLACE_MASK) -> Iterator[OutputRow]:
+        """What the calls of a batch's items returned and what was kept of it, in order, where either is there."""
         ...
 
     def findings(self, number: int) -> list[tuple[str | None, str]]:

@@ -3,7 +3,8 @@
 ``python -m payonce.trail.beside`` reads the ledger's address, which may hold a password and so stands in no list of
 processes, and a share from standard input. It prints lines under seals, as it comes upon
 them, then what the share came to: frames of a batch number and a length, in ``_HEAD``, and the bytes. Lines wait in the
-pipe until they are asked for, so that they are never all in memory.
+pipe until they are taken, so that they are never all in memory. They are taken by a thread, as soon as those before them
+are: were they left until this process is through with its own share, the other one would stand still with a full pipe.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from __future__ import annotations
 import struct
 import subprocess
 import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -20,6 +24,8 @@ from payonce.trail.share import Done, Lines, Share, work
 
 _HEAD: Final = struct.Struct("<qq")
 _RESULT: Final = -1
+# What the pipe holds where that can be set: the thread gets its turn only every few milliseconds.
+_PIPE: Final = 1 << 20
 
 
 class Beside:
@@ -30,7 +36,8 @@ class Beside:
         command = [sys.executable, "-P", "-m", "payonce.trail.beside"]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)  # noqa: S603
-        assert self._process.stdin is not None
+        assert self._process.stdin is not None and self._process.stdout is not None
+        _widen(self._process.stdout.fileno())
         self._process.stdin.write(msgspec.msgpack.encode((url, share)))
         self._process.stdin.close()
         self._process.stdin = None
@@ -57,6 +64,46 @@ class Beside:
         if self._process.stdout is not None:
             self._process.stdout.close()
         self._process.wait()
+
+
+class Following:
+    """Takes the lines of other processes, and what their shares came to, in order, in a thread of its own."""
+
+    def __init__(self, others: Sequence[Beside], lines: Lines) -> None:
+        self._others, self._lines = others, lines
+        self._found: list[Done | None] = []
+        self._thread = threading.Thread(target=self._follow, name="payonce-verify-lines")
+
+    def start(self) -> None:
+        """From here on the lines of the others are taken: those before them have to be taken already."""
+        if self._others:
+            self._thread.start()
+
+    def results(self) -> list[Done | None]:
+        """What the shares came to, once all are done; None where a process failed."""
+        if self._others:
+            self._thread.join()
+        return self._found + [None] * (len(self._others) - len(self._found))
+
+    def stop(self) -> None:
+        """Ends the processes that still run, and the thread with them."""
+        for other in self._others:
+            other.stop()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _follow(self) -> None:
+        # A process that was stopped, or says what cannot be understood, came to nothing.
+        with suppress(OSError, ValueError, LookupError, msgspec.MsgspecError):
+            for other in self._others:
+                self._found.append(other.result(self._lines))
+
+
+def _widen(pipe: int) -> None:
+    with suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
 
 
 def main() -> None:

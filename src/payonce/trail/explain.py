@@ -44,6 +44,7 @@ class Story:
         "generations",
         "holds",
         "ids",
+        "kept",
         "name",
         "number",
         "outputs",
@@ -60,9 +61,10 @@ class Story:
         self.steps = bytearray(length)
         self.attempts = array("I", bytes(4 * length))
         self.generations = array("I", bytes(4 * length))
-        # Hashes of this process: the item's id in its events (0 before the first); reference, billed amount and
-        # currency; code and message.
+        # Hashes of this process: the item's id in its events (0 before the first); what was kept of its call (0 for
+        # nothing); reference, billed amount and currency; code and message.
         self.ids = array("q", bytes(8 * length))
+        self.kept = array("q", bytes(8 * length))
         self.facts = array("q", [NOTHING]) * length
         self.codes = array("q", [NO_CODE]) * length
         # Of open items whose intent reserved another amount than their own.
@@ -70,6 +72,14 @@ class Story:
         self.outputs: dict[int, str] = {}
         self.erased: set[int] = set()
         self.batch = BatchStory(row)
+
+    def returned(self, n: int, said: SaidOfItem) -> None:
+        """What a call returned and what was kept of it, in place of what there was."""
+        if said.output is None:
+            self.outputs.pop(n, None)
+        else:
+            self.outputs[n] = said.output
+        self.kept[n] = hash(bytes(said.kept)) if said.kept else 0
 
 
 class Replay:
@@ -142,6 +152,8 @@ class Replay:
             return
         states[n] = after
         story.attempts[n] = said.attempt
+        if said.output is not None or said.kept:
+            story.returned(n, said)
         if never_left(said):
             story.batch.sent -= 1  # counted with its intent, but no byte of it left
         if kind == "intent" or kind == "resend":
@@ -155,8 +167,6 @@ class Replay:
             story.codes[n] = NO_CODE if said.code is None else hash((said.code or None, said.message))
             if said.settlement is not None:
                 story.settlements[n] = SETTLEMENTS[said.settlement]
-            if said.output is not None:
-                story.outputs[n] = said.output
             if story.holds:
                 story.holds.pop(n, None)
         elif kind != "takeover":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from payonce.ledger.rows import BatchRow
 from payonce.ledger.trail_port import TrailReads
 from payonce.trail.checkpoint import Signed
 from payonce.trail.faults import Fault
@@ -83,3 +84,9 @@ def compare(scanned: Scanned, kept: Sequence[Signed]) -> tuple[list[Fault], list
         elif there is not None:
             good = size
     return [], limits
+
+
+def ids_lead_to_items(reads: TrailReads, row: BatchRow) -> bool:
+    """Whether each item of a batch is found by its id, and nothing else is. An id that is not would be taken for that of
+    a new item, and paid again."""
+    return reads.ids(row.number) in (None, (row.items, row.items))

@@ -61,7 +61,7 @@ class Kept:
         self._ids.extend(map(hash, part.ids))
         billed, billed_in = part.billed, part.billed_in
         self._facts.extend(map(hash, zip(part.references, _texts(billed, billed_in), billed_in, strict=True)))
-        if any(part.codes) or any(part.messages):
+        if set(part.codes) != {None} or any(part.messages):
             self._codes.extend(hash((code, text or None)) for code, text in zip(part.codes, part.messages, strict=True))
         else:
             self._codes.extend(repeat(NO_CODE, len(part.ns)))

@@ -17,8 +17,9 @@ import msgspec
 from payonce.ledger.merkle import Head
 from payonce.ledger.rows import BatchRow
 from payonce.ledger.trail_port import TrailReads
-from payonce.trail.beside import Beside
+from payonce.trail.beside import Beside, Following
 from payonce.trail.explain import STATES, Replay
+from payonce.trail.judge import ids_lead_to_items
 from payonce.trail.said import DECODER
 from payonce.trail.scan import Scanned, partial
 from payonce.trail.share import Done, split, work
@@ -54,15 +55,15 @@ def quick(reads: TrailReads, rows: Sequence[BatchRow], *, url: str | None, sizes
     def lines(number: int, body: bytes) -> None:
         seals[number].update(body)
 
+    following = Following(beside, lines)
     try:
-        done: list[Done | None] = [work(reads, rows, mine, lines)]
-        if done[0] is None or not done[0].good:
-            return None
         # In order: the lines of each share come before those of the next.
-        done += [other.result(lines) for other in beside]
+        done: list[Done | None] = [work(reads, rows, mine, lines, then=following.start)]
+        if done[0] is None or not done[0].good or not all(ids_lead_to_items(reads, row) for row in rows):
+            return None
+        done += following.results()
     finally:
-        for other in beside:
-            other.stop()
+        following.stop()
     good = [part for part in done if part is not None and part.good]
     if len(good) < len(done):
         return None

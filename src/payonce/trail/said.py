@@ -21,6 +21,7 @@ class SaidOfItem(msgspec.Struct, gc=False, kw_only=True):
     code: str | None = None
     currency: str | None = None
     item: str | None = None
+    kept: msgspec.Raw = msgspec.Raw(b"")
     message: str | None = None
     new_generation: int | None = None
     output: str | None = None

@@ -8,7 +8,7 @@ says only whether everything agrees; what does not is named by the slow and thor
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -16,11 +16,11 @@ import msgspec
 
 from payonce.core.errors import PayonceError
 from payonce.core.events import leaf_hashes
-from payonce.core.keys import digest
 from payonce.ledger.rows import BatchRow
 from payonce.ledger.trail_port import PLACE_MASK, PLACE_SHIFT, TrailReads
 from payonce.trail.explain import AFTER, NO_CODE, SETTLEMENTS, Replay, Story
 from payonce.trail.kept import Kept
+from payonce.trail.returned import differing
 from payonce.trail.said import DECODER, OF_ITEMS
 from payonce.trail.tree import BLOCK, fold
 
@@ -64,17 +64,22 @@ class _Doubt(Exception):
     """Something does not agree: the thorough way will say what."""
 
 
-def work(reads: TrailReads, rows: Sequence[BatchRow], share: Share, lines: Lines) -> Done:
-    """Does a share, and hands out the lines under the seals of its items, in order. Where anything does not agree, all
-    that is told of it is that."""
+def work(
+    reads: TrailReads, rows: Sequence[BatchRow], share: Share, lines: Lines, *, then: Callable[[], object] = bool
+) -> Done:
+    """Does a share, and hands out the lines under the seals of its items, in order; ``then`` is called behind the last.
+    Where anything does not agree, all that is told of it is that."""
     done, replay = Done(), Replay(list(rows))
     # Millions of rows come and go, none of them in a cycle: looking for cycles among them would cost a fifth of it all.
     collecting = gc.isenabled()
     gc.disable()
     try:
-        kept = _items(reads, rows, share, lines) if share.items_first else {}
-        _events(reads, replay, share, done)
-        kept = kept or _items(reads, rows, share, lines)
+        if not share.items_first:
+            _events(reads, replay, share, done)
+        kept = _items(reads, rows, share, lines)
+        then()
+        if share.items_first:
+            _events(reads, replay, share, done)
         for row in rows:
             story = replay.stories[row.number]
             if row.number in kept:
@@ -135,7 +140,7 @@ def _replay(
     replay: Replay, seqs: Sequence[int], places: Sequence[int | None], bodies: Sequence[bytes], *, done: Done
 ) -> None:
     """The loop is tight: it runs for every event. First calls and executions are taken here, all else by the replay."""
-    stories, number, story, base, end = replay.stories, 0, None, 0, 0
+    number, base, end = 0, 0, 0
     intents, commits = AFTER["intent"], AFTER["commit"]
     for seq, place, body, said in zip(seqs, places, bodies, map(OF_ITEMS.decode, bodies), strict=True):
         if said.seq != seq:
@@ -145,15 +150,18 @@ def _replay(
                 raise _Doubt
             continue
         n = place - base
-        if story is None or not 0 <= n < end:
+        if not 0 < n < end:
+            # The first event, one about another batch than the event before, or one about a batch itself.
             number, n = place >> PLACE_SHIFT, place & PLACE_MASK
-            story, base = stories[number], number << PLACE_SHIFT
+            story, base = replay.stories[number], number << PLACE_SHIFT
             states, ids, attempts, name, end = story.states, story.ids, story.attempts, story.name, len(story.states)
-            facts, codes, outputs, holds = story.facts, story.codes, story.outputs, story.holds
+            facts, codes, holds = story.facts, story.codes, story.holds
         if said.batch != name or n >= end:
             raise _Doubt
         kind = said.type
-        if n and kind == "intent" and said.reserve is None and ids[n] == 0 and said.worker is not None:
+        if not n:
+            done.asides.append((seq, number, n, body))
+        elif kind == "intent" and said.reserve is None and ids[n] == 0 and said.worker is not None:
             after = intents[states[n]]
             if after is None:
                 raise _Doubt
@@ -161,7 +169,7 @@ def _replay(
             states[n] = after
             attempts[n] = said.attempt
             story.batch.sent += 1
-        elif n and kind == "commit" and said.code is None and not holds:
+        elif kind == "commit" and said.code is None and not holds:
             after = commits[states[n]]
             if after is None or ids[n] != hash(said.item):
                 raise _Doubt
@@ -171,15 +179,15 @@ def _replay(
             codes[n] = NO_CODE
             if said.settlement is not None:
                 story.settlements[n] = SETTLEMENTS[said.settlement]
-            if said.output is not None:
-                outputs[n] = said.output
-        elif n and kind in AFTER:
+            if said.output is not None or said.kept:
+                story.returned(n, said)
+        elif kind in AFTER:
             replay.item(story, n, DECODER.decode(body))
             if replay.count:
                 raise _Doubt
         else:
             done.asides.append((seq, number, n, body))
-            if n and kind == "erased":
+            if kind == "erased":
                 story.erased.add(n)
 
 
@@ -209,15 +217,7 @@ def _compare(reads: TrailReads, story: Story, kept: Kept, *, share: Share, done:
     done.tallies += [
         (story.number, state, coin, items, minor) for (state, coin), (items, minor) in kept.tallies.items()
     ]
-    _outputs(reads.outputs(story.number, first=first, last=last), story)
-
-
-def _outputs(outputs: Iterable[tuple[int, bytes]], story: Story) -> None:
-    wanted = story.outputs
-    for n, output in outputs:
-        if digest(output) != wanted.pop(n, None):
-            raise _Doubt
-    if wanted.keys() - story.erased:
+    if any(True for _ in differing(reads.outputs(story.number, first=first, last=last), story)):
         raise _Doubt
 
 

@@ -21,8 +21,9 @@ from payonce.trail.checkpoint import Signed, origin_of
 from payonce.trail.explain import Replay, Story
 from payonce.trail.explain_items import Stored
 from payonce.trail.faults import Fault
-from payonce.trail.judge import compare, name_events
+from payonce.trail.judge import compare, ids_lead_to_items, name_events
 from payonce.trail.quick import quick
+from payonce.trail.returned import differing
 from payonce.trail.scan import Scanned, scan
 from payonce.trail.seals import Broken, broken_seals
 from payonce.trail.tree import BLOCK, Bodies, TrailHashes, Tree, root_of_peaks
@@ -187,6 +188,8 @@ def _explain(reads: TrailReads, row: BatchRow, replay: Replay, found: Verified) 
     faults = list(islice(stored.faults(reads.facts(row.number), reads.tallies(row.number)), _MOST))
     found.items += stored.items
     texts = story.batch.faults(row, reads.findings(row.number))
+    if not ids_lead_to_items(reads, row):
+        texts.append(f"the ids by which items are found are not those of the items of batch {row.id}")
     faults += [Fault("unexplained", text, batch=row.id) for text in texts]
     return faults + _check_outputs(reads, story)
 
@@ -202,16 +205,11 @@ def _seal_fault(row: BatchRow, broken: Broken, found: Verified) -> None:
 
 
 def _check_outputs(reads: TrailReads, story: Story) -> list[Fault]:
-    """Each kept output against the digest it was committed with; one that is gone was erased by an event, or by somebody."""
-    wanted, faults = story.outputs, []
-    for n, output in reads.outputs(story.number):
-        if digest(output) != wanted.pop(n, None):
-            text = f"the output of item number {n} of batch {story.name} is not one that it was committed with"
-            faults.append(Fault("payload_changed", text, batch=story.name))
-    for n in sorted(set(wanted) - story.erased)[:_MOST]:
-        text = f"the output of item number {n} of batch {story.name} is gone, and no event erased it"
-        faults.append(Fault("payload_changed", text, batch=story.name))
-    return faults
+    """What calls returned against what they were committed with."""
+    return [
+        Fault("payload_changed", f"{what} of item number {n} of batch {story.name} {how}", batch=story.name)
+        for n, what, how in islice(differing(reads.outputs(story.number), story), _MOST)
+    ]
 
 
 def _check_payloads(reads: TrailReads, found: Verified) -> None:

@@ -78,6 +78,15 @@ def test_calls_that_never_left_are_no_calls(tmp_path: Path, monkeypatch: pytest.
     ]
 
 
+def test_an_empty_code_is_a_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no item has a code, one that is made empty is seen as well: the ledger writes none such."""
+    books = Books(tmp_path)
+    books.run(2)
+    assert agrees(books, (1.0,), monkeypatch, sizes=[])
+    books.tamper("UPDATE items SET code = '' WHERE place & 4294967295 = 1")
+    assert not agrees(books, (1.0,), monkeypatch, sizes=[])
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -92,6 +101,8 @@ def test_calls_that_never_left_are_no_calls(tmp_path: Path, monkeypatch: pytest.
         "UPDATE items SET billed_minor = billed_minor + 1 WHERE place = (SELECT max(place) FROM items WHERE state = 2)",
         "UPDATE items SET state = 0 WHERE place = (SELECT max(place) FROM items)",
         "DELETE FROM items WHERE place = (SELECT max(place) FROM items)",
+        "DELETE FROM item_ids WHERE batch = 2 AND n = 650",
+        "UPDATE outputs SET kept = replace(kept, '1.5', '2.5') WHERE place = (SELECT max(place) FROM outputs)",
         "UPDATE tallies SET items = items + 1 WHERE batch = 2 AND state = 2",
         "UPDATE batches SET sent = sent + 1 WHERE number = 2",
         "UPDATE nodes SET hash = zeroblob(32) WHERE level = 8 AND idx = 3",

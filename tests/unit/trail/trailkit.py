@@ -160,6 +160,7 @@ def commit(n: int) -> Change:
         billed=Money(f"{n}.00", "USD") if n % 7 else Money(f"{n}.01", "USD"),
         settlement=Settlement.PENDING,
         output=b'{"ok":true}' if n % 2 else None,
+        kept={"status": "Zoë", "fee": 1.5, "tries": 2**60} if n % 3 else None,
     )
 
 

@@ -74,9 +74,9 @@ FROM items WHERE place > $1 AND place < $1::bigint + 4294967296 ORDER BY place;
 SELECT place - $1, hold_minor, hold_currency FROM intents WHERE place > $1 AND place < $1::bigint + 4294967296;
 
 -- outputs --
--- What the calls of a batch's items $2 to $3 returned, where it is kept: $1 is the batch's place.
-SELECT place - $1, output FROM outputs
-WHERE place BETWEEN $1::bigint + $2 AND $1::bigint + $3 AND output IS NOT NULL ORDER BY place;
+-- What the calls of a batch's items $2 to $3 returned, where it is there: $1 is the batch's place.
+SELECT place - $1, output, kept FROM outputs
+WHERE place BETWEEN $1::bigint + $2 AND $1::bigint + $3 AND (output IS NOT NULL OR kept IS NOT NULL) ORDER BY place;
 
 -- findings --
 -- A batch's discrepancies.

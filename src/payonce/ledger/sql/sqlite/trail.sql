@@ -49,6 +49,11 @@ FROM batches ORDER BY number;
 SELECT n FROM item_ids AS x JOIN items AS i ON i.place = x.batch << 32 | x.n
 WHERE x.id = ?1 AND x.batch = ?2 AND i.id = ?1;
 
+-- ids --
+-- How many ids a batch has in the table of ids, and how many of them lead to the item of that id.
+SELECT count(*), count(i.place) FROM item_ids AS x LEFT JOIN items AS i ON i.place = x.batch << 32 | x.n AND i.id = x.id
+WHERE x.batch = ?;
+
 -- tallies --
 -- A batch's tallies.
 SELECT state, currency, items, minor FROM tallies WHERE batch = ?;
@@ -96,9 +101,9 @@ FROM items WHERE place > ?1 AND place < ?1 + 4294967296 ORDER BY place;
 SELECT place - ?1, hold_minor, hold_currency FROM intents WHERE place > ?1 AND place < ?1 + 4294967296;
 
 -- outputs --
--- What the calls of a batch's items ?2 to ?3 returned, where it is kept: ?1 is the batch's place.
-SELECT place - ?1, output FROM outputs
-WHERE place BETWEEN ?1 + ?2 AND ?1 + ?3 AND output IS NOT NULL ORDER BY place;
+-- What the calls of a batch's items ?2 to ?3 returned, where it is there: ?1 is the batch's place.
+SELECT place - ?1, output, kept FROM outputs
+WHERE place BETWEEN ?1 + ?2 AND ?1 + ?3 AND (output IS NOT NULL OR kept IS NOT NULL) ORDER BY place;
 
 -- findings --
 -- A batch's discrepancies. They are opened and stay: one that says it is closed is none that the ledger wrote.
