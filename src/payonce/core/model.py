@@ -337,7 +337,10 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who did something: user and host for people, process and worker for programs."""
+    """Who did something: user and host for people, process and worker for programs.
+
+    ``steady_us`` is what a worker's steady clock, which nobody can set, showed as it joined; it means something within one
+    ``boot`` of one host. 0 where it was not read."""
 
     user: str = ""
     host: str = ""
@@ -345,6 +348,7 @@ class Actor:
     program: str = "payonce"
     boot: str = ""
     pid_start: str = ""
+    steady_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from typing import Final
 
 from payonce.core.commands import BatchCommand, Control
@@ -110,7 +111,8 @@ class Runner:
         declaration = self.provider.declaration
         lease_us = lease_for(self.limits, declaration.timeout_us)
         asked = self.clock.steady_us()
-        worker = await self.ledger.join(self.batch.spec.id, actor=self.actor, lease_us=lease_us)
+        actor = replace(self.actor, steady_us=asked)
+        worker = await self.ledger.join(self.batch.spec.id, actor=actor, lease_us=lease_us)
         time = LedgerTime.at(self.clock, worker.now_us)
         if worker.state in RUNNABLE and not worker.others:
             await self._control(BatchCommand.START, worker=worker)

@@ -285,9 +285,8 @@ def as_worker(row: WorkerRow, batch: BatchRow, *, now_us: int, others: int) -> W
 
 def actor_fields(actor: Actor) -> dict[str, Any]:
     """An actor with everything that is known of it: how a worker is stored, and named when it joins."""
-    return signature(actor) | {
-        name: value for name, value in (("boot", actor.boot), ("pid_start", actor.pid_start)) if value
-    }
+    more = (("boot", actor.boot), ("pid_start", actor.pid_start), ("steady_us", actor.steady_us))
+    return signature(actor) | {name: value for name, value in more if value}
 
 
 def signature(actor: Actor) -> dict[str, Any]:

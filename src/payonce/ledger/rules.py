@@ -137,7 +137,7 @@ def _over_budget(desk: Desk, held: OpenRow | None, hold: tuple[int | None, str |
 def _first_intent(
     desk: Desk, row: ItemRow, command: Intend, author: Author, hold: tuple[int | None, str | None]
 ) -> OpenRow:
-    now_us = desk.log.now_us
+    now_us = _sent_us(desk, command)
     held = OpenRow(
         row.n,
         row.target,
@@ -156,8 +156,14 @@ def _first_intent(
     return held
 
 
+def _sent_us(desk: Desk, command: Intend) -> int:
+    """The time of an intent: the ledger's, but never after its call may leave. A clock that was set forward since its
+    worker joined would make its key look younger than it is."""
+    return min(desk.log.now_us, command.send_by_us)
+
+
 def _send_again(desk: Desk, held: OpenRow, command: Intend, hold: tuple[int | None, str | None]) -> None:
-    now_us = desk.log.now_us
+    now_us = _sent_us(desk, command)
     digest = request_digest(command.request)
     if held.flags & NO_INTENT:
         held.key, held.digest, held.request = command.key, digest, command.request

@@ -10,8 +10,9 @@ from payonce.core.errors import UsageError
 from payonce.core.model import Actor, Item, OpenIntent, Worker
 from payonce.core.states import ItemEvent
 from payonce.ledger import rules
+from payonce.ledger.clockset import carry_over, set_by_us
 from payonce.ledger.desk import Desk
-from payonce.ledger.rows import BatchRow, as_item, signature
+from payonce.ledger.rows import BatchRow, WorkerRow, as_item, signature
 from payonce.ledger.store_batches import BatchVerbs
 
 
@@ -53,21 +54,26 @@ class ItemVerbs(BatchVerbs):
         """See ledger.protocol."""
         with self._transaction() as log:
             desk = self._desk(log, worker.batch)
-            self._present(worker.fence, batch=desk.batch)
-            living = {worker.fence} | self._bury(desk, worker.fence)
+            mine = self._present(worker.fence, batch=desk.batch)
+            living = {worker.fence} | self._bury(desk, mine)
             desk.flush()
             ns = self._tables.orphans(desk.batch.number, living, limit)
             desk.lay_out(ns)
+            fences = {desk.opens[n].fence for n in ns}
+            rows = {fence: self._worker_row(fence, batch=desk.batch) for fence in fences}
             for n in ns:
-                self._hand_over(desk, n, worker.fence)
+                self._hand_over(desk, n, mine, before=rows[desk.opens[n].fence])
             desk.flush()
             return tuple(self._tables.open_intents(desk.batch.number, ns)) if ns else ()
 
-    def _bury(self, desk: Desk, fence: int) -> set[int]:
-        """Declares the batch's dead workers dead, so that none of their writes lands again; returns the living ones."""
-        log, living = desk.log, set()
+    def _bury(self, desk: Desk, mine: WorkerRow) -> set[int]:
+        """Declares the batch's dead workers dead, so that none of their writes lands again; returns the living ones.
+
+        A lease is not over because the clock was set forward since its worker joined."""
+        log, fence, living = desk.log, mine.fence, set()
         for other in self._tables.workers(desk.batch.number):
-            if other.fence == fence or self._is_living(other, now_us=log.now_us):
+            forward = max(0, set_by_us(other, mine))
+            if other.fence == fence or self._is_living(other, now_us=log.now_us - forward):
                 living.add(other.fence)
                 continue
             other.left_us = log.now_us
@@ -76,8 +82,10 @@ class ItemVerbs(BatchVerbs):
             log.emit(body, batch=desk.batch.number)
         return living
 
-    def _hand_over(self, desk: Desk, n: int, fence: int) -> None:
-        row, held = desk.rows[n], desk.opens[n]
+    def _hand_over(self, desk: Desk, n: int, mine: WorkerRow, *, before: WorkerRow | None) -> None:
+        row, held, fence = desk.rows[n], desk.opens[n], mine.fence
+        if before is not None:
+            carry_over(row, held, set_us=set_by_us(before, mine))
         body: dict[str, Any] = {
             "type": ItemEvent.TAKEOVER.value,
             "batch": desk.batch.id,

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Final, TypeVar
 
 from payonce.core.commands import BatchCommand, Control
@@ -125,7 +126,8 @@ class Desk:
         """This process's worker on a batch, its lease long enough for one more call."""
         worker = self._workers.get(batch)
         if worker is None:
-            worker = self.store.join(batch, actor=self.actor, lease_us=lease_us)
+            actor = replace(self.actor, steady_us=SystemClock().steady_us())
+            worker = self.store.join(batch, actor=actor, lease_us=lease_us)
             self.store.control(batch, Control(BatchCommand.START), actor=self.actor, worker=worker)
         elif worker.lease_until_us < self.now_us() + lease_us - MARGIN_US // 2:
             worker = self.store.renew(worker, lease_us=lease_us)
