@@ -74,6 +74,7 @@ def run(common: Common, /, batch_file: Path, yes: bool, reconcile: bool | None, 
             payloads=trail.payloads,
             beside=checkpoints.beside if checkpoints is not None else None,
             read_targets=file.read_targets and not checked,
+            table=file.provider,
         )
         common.sending = True
         outcome = running.run_sealed(task)

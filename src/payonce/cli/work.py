@@ -42,6 +42,7 @@ def work(common: Common, /, batch_file: Path) -> int:
             payloads=trail.payloads,
             beside=checkpoints.beside if checkpoints is not None else None,
             read_targets=file.read_targets,
+            table=file.provider,
         )
         common.sending = True
         outcome = running.run_sealed(task)

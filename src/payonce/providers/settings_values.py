@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import enum
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, Literal, NoReturn, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -16,6 +17,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 _UNKNOWN: Final = re.compile(r"^Object contains unknown field `(.*)`$", re.DOTALL)
 _MISSING: Final = re.compile(r"^Object missing required field `(.*)`$", re.DOTALL)
+_ENUM: Final = re.compile(r"^Invalid enum value (.*)$", re.DOTALL)
 _AT: Final = re.compile(r"^(.*?)(?: - at `\$(.*)`)?$", re.DOTALL)
 
 
@@ -53,6 +55,9 @@ def _refuse(error: msgspec.ValidationError, struct: type[msgspec.Struct], place:
         raise bad_setting(f"{where} has no setting {unknown[1]!r}", hint=hint)
     if missing:
         raise bad_setting(f"{where} lacks {missing[1]!r}", hint=f"add {missing[1]} = ... to {where}")
+    allowed = _allowed_at(struct, path)
+    if allowed and (value := _ENUM.match(why)):
+        raise bad_setting(f"{where} cannot be {value[1]}", hint=f"one of {', '.join(allowed)}")
     raise bad_setting(f"{where}: {why[0].lower()}{why[1:]}", hint=f"known here: {', '.join(_names_at(struct, path))}")
 
 
@@ -63,6 +68,22 @@ def _is_table(struct: type[msgspec.Struct], path: str) -> bool:
 def _names_at(struct: type[msgspec.Struct], path: str) -> list[str]:
     found = _struct_at(struct, path) or _struct_at(struct, path.rpartition(".")[0]) or struct
     return [f.encode_name for f in msgspec.structs.fields(found)]
+
+
+def _allowed_at(struct: type[msgspec.Struct], path: str) -> list[str]:
+    """The words that the setting at a path may be, as TOML writes them; none where it is no choice of words."""
+    holder, _, name = re.sub(r"\[\d*\]", "", path).rpartition(".")
+    found = _struct_at(struct, holder) or struct
+    kind = next((f.type for f in msgspec.structs.fields(found) if f.encode_name == name), None)
+    return [f'"{word}"' for word in sorted(_words_in(kind))]
+
+
+def _words_in(kind: Any) -> set[str]:
+    if get_origin(kind) is Literal:
+        return {word for word in get_args(kind) if isinstance(word, str)}
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return {str(member.value) for member in kind}
+    return {word for part in get_args(kind) for word in _words_in(part)}
 
 
 def _struct_at(struct: type[msgspec.Struct], path: str) -> type[msgspec.Struct] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +37,7 @@ from payonce.service.planning_input import (
     source_is_gone,
 )
 from payonce.service.planning_known import Known
+from payonce.service.planning_provider import check_provider
 from payonce.service.planning_report import blank_report, sealed_report, with_input
 from payonce.service.planning_spec import spec_of, totals_of
 from payonce.service.report_plan import PlanReport, expected
@@ -162,7 +164,7 @@ async def prepare(file: BatchFile, ledger: Ledger, options: Options) -> Prepared
     if not found:
         check_operation(str(file.provider["kind"]), file.operation)
     if found and not options.amend:
-        return Prepared(_compared(file, ledger, found[0], options), None, None, file, options)
+        return Prepared(await _kept(file, ledger, found[0], options), None, None, file, options)
     if found:
         return await _amended(file, ledger, found[0], options)
     settings = input_settings(file, skip_bad_rows=options.skip_bad_rows)
@@ -179,7 +181,7 @@ async def _amended(file: BatchFile, ledger: Ledger, batch: Batch, options: Optio
     """A sealed batch whose input has more items: they are ready to be added, under the same account and settings."""
     same_batch(file, batch)
     if _is_unchanged(file, batch, options):
-        return Prepared(_compared(file, ledger, batch, options), None, None, file, options)
+        return Prepared(await _kept(file, ledger, batch, options), None, None, file, options)
     settings = _settings(file, batch, options)
     with ExitStack() as stack:
         intake = stack.enter_context(read_input(file, settings, problems=options.problems))
@@ -193,6 +195,14 @@ async def _amended(file: BatchFile, ledger: Ledger, batch: Batch, options: Optio
         if prepared.can_seal:
             stack.pop_all()
         return prepared
+
+
+async def _kept(file: BatchFile, ledger: Ledger, batch: Batch, options: Options) -> PlanReport:
+    """A batch that is sealed already, its provider and its input compared with what was sealed."""
+    same_batch(file, batch)
+    warning = await check_provider(file, batch, partial(provider_of, file, environ=options.environ))
+    report = _compared(file, ledger, batch, options)
+    return report if warning is None else replace(report, warnings=(*report.warnings, warning))
 
 
 def _is_unchanged(file: BatchFile, batch: Batch, options: Options) -> bool:
@@ -242,7 +252,7 @@ async def _bound(prepared: Prepared, ledger: Ledger, settings: InputSettings, ba
     try:
         identity = await provider.identify()
         if batch is not None:
-            check_bound(batch, identity, digest=provider.provider_digest)
+            check_bound(batch, identity, digest=provider.provider_digest, table=file.provider)
         declared = provider.declaration
         reads = bool(file.read_targets and declared.preflight)
         takes = expected(file.limits, left=report.left, steps=len(declared.steps) + reads)

@@ -12,7 +12,7 @@ import os
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -31,6 +31,7 @@ from payonce.ledger.connect import connect
 from payonce.ledger.group import AsyncLedger
 from payonce.ledger.outputs import outputs_of
 from payonce.providers.protocol import Identity, Provider
+from payonce.service.provider_changes import changed_settings
 
 # A cancelled batch may still have pending items, which a run decides.
 _OVER: Final = frozenset({BatchState.FINISHED, BatchState.CANCELLED})
@@ -43,6 +44,7 @@ class RunPlan:
     ``provider`` builds the adapter; it is called only when there is something to run, so that a finished batch needs
     neither credentials nor the provider's SDK. ``payloads`` is what the trail keeps of bodies (by default what suits the
     operation), ``beside`` is entered around the run: checkpoints of the trail. ``read_targets``: see engine.run.
+    ``table`` is the [provider] table, where there is one: an error names what changed in it.
     """
 
     ledger: str
@@ -53,6 +55,7 @@ class RunPlan:
     progress: Progress | None = None
     payloads: PayloadPolicy | None = None
     read_targets: bool = True
+    table: Mapping[str, Any] | None = None
     beside: Callable[[AsyncLedger], contextlib.AbstractAsyncContextManager[None]] | None = None
 
 
@@ -84,7 +87,7 @@ async def run_sealed_async(plan: RunPlan) -> RunOutcome:
         provider = plan.provider()
         await provider.open()
         try:
-            check_bound(batch, await provider.identify(), digest=provider.provider_digest)
+            check_bound(batch, await provider.identify(), digest=provider.provider_digest, table=plan.table)
             actor = this_actor()
             await _configure(ledger, batch, plan.limits, actor)
             stop = StopRequest()
@@ -137,8 +140,11 @@ def _not_started(batch: Batch, status: Status) -> RunOutcome:
     return RunOutcome(4, batch.state, code=batch.reason_code or batch.state.value, reason=text, status=status)
 
 
-def check_bound(batch: Batch, identity: Identity, *, digest: str) -> None:
-    """Refuses another account, mode or provider configuration than the batch was sealed with (SPEC invariant 8)."""
+def check_bound(batch: Batch, identity: Identity, *, digest: str, table: Mapping[str, Any] | None = None) -> None:
+    """Refuses another account, mode or provider configuration than the batch was sealed with (SPEC invariant 8).
+
+    ``table`` is the [provider] table there is now: the settings in it that differ are named.
+    """
     spec = batch.spec
     pairs = (("account", spec.account, identity.account), ("mode", spec.mode, identity.mode))
     for name, sealed, found in pairs:
@@ -150,8 +156,9 @@ def check_bound(batch: Batch, identity: Identity, *, digest: str) -> None:
             )
     sealed_digest = spec.config.get("provider_digest")
     if sealed_digest is not None and sealed_digest != digest:
+        named = changed_settings(spec.config.get("provider"), table)
         raise SealedError(
-            f"the [provider] settings that decide what a call does have changed since batch {spec.id} was sealed",
+            f"the [provider] settings that decide what a call does have changed since batch {spec.id} was sealed{named}",
             code="other_provider",
             hint="put the settings back as they were, or seal a new batch",
         )
