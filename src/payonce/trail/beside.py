@@ -36,8 +36,7 @@ class Beside:
         command = [sys.executable, "-P", "-m", "payonce.trail.beside"]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)  # noqa: S603
-        assert self._process.stdin is not None and self._process.stdout is not None
-        _widen(self._process.stdout.fileno())
+        assert self._process.stdin is not None
         self._process.stdin.write(msgspec.msgpack.encode((url, share)))
         self._process.stdin.close()
         self._process.stdin = None
@@ -45,6 +44,7 @@ class Beside:
     def result(self, lines: Lines) -> Done | None:
         """Passes its lines on, then waits for what it came to; None where the process failed."""
         assert self._process.stdout is not None
+        _widen(self._process.stdout.fileno())
         read, done = self._process.stdout.read, None
         while len(head := read(_HEAD.size)) == _HEAD.size:
             number, length = _HEAD.unpack(head)
