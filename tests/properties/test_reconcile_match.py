@@ -172,6 +172,19 @@ def test_ids_that_differ_in_case_are_a_suggestion_and_never_a_match() -> None:
 
 def test_another_batch_accounts_for_its_own_entries() -> None:
     """What is committed to another batch of the ledger is listed apart, and is in neither total."""
-    found = reconcile([], [Entry(1, "USD", reference="re_other", legs=(5,))], COVERED, elsewhere={"re_other"})
+    found = reconcile([], [Entry(1, "USD", reference="re_other", legs=(5,))], COVERED, elsewhere={0})
     assert not found.discrepancies and not found.balance
     assert [e.reference for e in found.elsewhere] == ["re_other"]
+
+
+def test_another_batch_s_entry_is_no_second_execution_and_no_first() -> None:
+    """With the item's own reference, beside its own entry or alone: paired with nothing, counted nowhere."""
+    mine = replace(line(1, 500, "USD"), reference="re_mine")
+    theirs = Entry(0, "USD", reference="re_theirs", owns=(mine.item,), legs=(500,), at_us=1)
+    own = Entry(1, "USD", reference="re_mine", owns=(mine.item,), legs=(500,), at_us=2)
+    found = reconcile([mine], [theirs, own], COVERED, elsewhere={0})
+    assert not found.discrepancies and found.counts[Kind.MATCHED] == 1 and found.pairs == {mine.item: 1}
+    opened = replace(mine, state=ItemState.UNKNOWN, reference=None)
+    found = reconcile([opened], [theirs], COVERED, elsewhere={0})
+    assert found.elsewhere == (theirs,) and not found.discrepancies and not found.pairs
+    assert all(proven.entry is None for proven in found.proven)

@@ -198,6 +198,8 @@ def _show_proofs(screen: Screen, found: dict[str, Any]) -> None:
     open_proofs = [p for p in found["proofs"] if p["proves"] != "returned"] if not found["applied"] else []
     if open_proofs:
         screen.note(f"the statement decides {some(len(open_proofs), 'item')} unknown to the ledger: --apply writes it")
+    if found["elsewhere"]:
+        screen.note(f"accounted for by another batch of this ledger: {some(len(found['elsewhere']), 'execution')}")
     for miss in found["near_misses"][:_MOST_SHOWN]:
         screen.note(f"{miss['item']}: {miss['note']}; nothing was matched by it")
     if found["undecided"]:

@@ -10,6 +10,7 @@ import click
 
 from payonce.cli.common import Common, command
 from payonce.cli.screen import Screen
+from payonce.cli.words import some
 from payonce.core.errors import UsageError
 from payonce.service.addresses import ledger_url
 from payonce.service.opening import named, opened
@@ -31,7 +32,8 @@ _PATH = click.Path(path_type=Path)
 def reverse(common: Common, source: str, out: Path, how: Path | None, collect: bool, kind: str | None) -> int:
     """Write the batch that undoes the extras of BATCH (found by reconcile) or AUDIT.json (made by audit --out).
 
-    The earliest execution of each item stays. Nothing is sent: payonce run does that, under the same contract.
+    What any batch of the ledger is committed with stays; of an item without that, the earliest execution. Nothing is sent:
+    payonce run does that, under the same contract.
     """
     from payonce.service import reversing
 
@@ -44,28 +46,27 @@ def reverse(common: Common, source: str, out: Path, how: Path | None, collect: b
         found, name, operation = reversing.extras_of_audit(Path(source))
         url = ledger_url(common.ledger)
         try:
-            with opened(url, read_only=True) as ledger:
-                left, already = reversing.without_done(found, ledger)
+            with opened(url) as ledger:
+                left = reversing.still_open(found, ledger)
         except UsageError as error:
             if error.code == "no_reference":
                 raise
             # A run without a ledger often has none here either: then nothing was reversed with one.
-            left, already = reversing.without_done(found, None)
+            left = reversing.still_open(found, None)
     else:
         where = named(source, common.ledger)
-        with opened(where.url, read_only=True) as ledger:
+        with opened(where.url) as ledger:
             found, name, operation = reversing.extras_of_batch(ledger, where.batch)
-            left, already = reversing.without_done(found, ledger)
+            left = reversing.still_open(found, ledger)
             spec = ledger.batches(where.batch)[0].spec
             kind = kind or spec.provider
             sealed, account = spec.config.get("provider", {}), spec.account
     written = reversing.write(
-        left, out, name=name, operation=operation, already=already,
-        how=reversing.How(kind, how, collect, sealed, account),
-    )  # fmt: skip
+        left, out, name=name, operation=operation, how=reversing.How(kind, how, collect, sealed, account)
+    )
     if common.json:
         screen.document(
-            {"items": written.items, "by_call": written.by_call, "already": list(written.already), "totals": dict(written.totals),
+            {"items": written.items, "by_call": written.by_call, "already": list(written.already), "kept": list(written.kept), "totals": dict(written.totals),
              "list": str(written.list_file) if written.list_file else None,
              "batch_file": str(written.batch_file) if written.batch_file else None}
         )  # fmt: skip
@@ -79,12 +80,14 @@ def _show(screen: Screen, written: object) -> None:
 
     assert isinstance(written, Written), "what reversing.write gives"
     if written.already:
-        screen.note(f"{len(written.already)} are in a reversal of this ledger already and are left out")
+        screen.note(f"{some(len(written.already), 'execution')} left out: in a reversal of this ledger already")
+    if written.kept:
+        screen.note(f"{some(len(written.kept), 'execution')} left out: an item of this ledger is committed with it")
     if not written.items:
         screen.line("nothing to reverse")
         return
     totals = ", ".join(f"{amount} {currency}" for currency, amount in written.totals.items())
-    screen.line(f"{written.items} executions to undo, {totals}: {written.list_file}")
+    screen.line(f"{some(written.items, 'execution')} to undo, {totals}: {written.list_file}")
     if written.by_call < written.items and written.batch_file is not None:
         screen.line(f"{written.items - written.by_call} of them cannot be undone by a call: the list is for people")
     if written.batch_file is None:

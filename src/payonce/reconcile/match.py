@@ -22,21 +22,21 @@ def reconcile(
     entries: Sequence[Entry],
     coverage: Coverage,
     *,
-    elsewhere: Collection[str] = (),
+    elsewhere: Collection[int] = (),
 ) -> Reconciliation:
     """Compares all items of a batch with all entries of a statement.
 
-    ``elsewhere`` are references that another batch of the ledger accounts for: entries under them that are not this
-    batch's are left out, and listed. Never raises for what the two sides contain.
+    ``elsewhere`` are the places of entries that another batch of the ledger accounts for: they are paired with nothing,
+    left out, and listed. Never raises for what the two sides contain.
     """
-    pairs = pair(lines, entries, coverage)
+    pairs = pair(lines, entries, coverage, apart=elsewhere)
     account = _Account(coverage)
     for place in range(len(lines)):
         account.line(pairs, place)
     hints = suggestions(pairs)
     for number, entry in enumerate(entries):
         if number not in pairs.line_of and number not in pairs.legs:
-            account.leftover(entry, hints.get(number), known=entry.reference in elsewhere)
+            account.leftover(entry, hints.get(number), known=number in elsewhere)
     near = {lines[place].item: text for place, text in near_misses(pairs).items()}
     return replace(account.result(), near_misses=near)
 

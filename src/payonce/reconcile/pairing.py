@@ -6,7 +6,7 @@ entry belongs to one item at most, and the entries that are left over name the i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from payonce.core.states import ItemState
@@ -20,7 +20,7 @@ _WITHOUT_OUTCOME = (ItemState.UNKNOWN, ItemState.PENDING)
 @dataclass(slots=True)
 class Pairs:
     """The pairs found: ``entry_of`` an item's place, ``extras`` further entries of a paired item, by item's place;
-    ``legs`` entries in another currency under a paired reference. ``shares_references``: the statement's references are
+    ``legs`` entries in another currency under a paired reference; ``apart`` entries that are no item's of these lines. ``shares_references``: the statement's references are
     the ledger's, so that another one means another execution."""
 
     lines: Sequence[LedgerLine]
@@ -31,6 +31,11 @@ class Pairs:
     line_of: dict[int, int] = field(default_factory=dict)
     extras: dict[int, list[int]] = field(default_factory=dict)
     legs: set[int] = field(default_factory=set)
+    apart: Collection[int] = ()
+
+    def is_free(self, entry: int) -> bool:
+        """Whether an entry may still be somebody's."""
+        return entry not in self.line_of and entry not in self.legs and entry not in self.apart
 
     def join(self, line: int, entry: int) -> None:
         """Makes a pair."""
@@ -38,15 +43,21 @@ class Pairs:
         self.line_of[entry] = line
 
 
-def pair(lines: Sequence[LedgerLine], entries: Sequence[Entry], coverage: Coverage) -> Pairs:
-    """All pairs. The order of ``entries`` is the provider's and decides between equals; that of ``lines`` is the
-    input's. ``coverage`` tells an execution under another reference from the only one there is."""
-    pairs = Pairs(lines, entries, coverage)
-    _by(pairs, lambda line: (line.reference,), lambda entry: (entry.reference,))
+def pair(
+    lines: Sequence[LedgerLine], entries: Sequence[Entry], coverage: Coverage, *, apart: Collection[int] = ()
+) -> Pairs:
+    """All pairs. Of several entries that carry an item's key or own reference the earliest is its own; the order of
+    ``entries`` is the provider's and decides between equals, that of ``lines`` is the input's. ``coverage`` tells an execution under another reference from the only one there is. Entries at the places
+    ``apart`` are paired with nothing."""
+    pairs = Pairs(lines, entries, coverage, apart=apart)
+    _by(pairs, range(len(entries)), lambda line: (line.reference,), lambda entry: (entry.reference,))
     pairs.shares_references = bool(pairs.entry_of)
-    _by(pairs, lambda line: line.keys, lambda entry: entry.keys)
+    # Some providers list the latest first; a row without a time comes after those that have one.
+    timed = [(entry.at_us is None, entry.at_us or 0) for entry in entries]
+    order = sorted((number for number in range(len(entries)) if pairs.is_free(number)), key=timed.__getitem__)
+    _by(pairs, order, lambda line: line.keys, lambda entry: entry.keys)
     # A provider's reference column often repeats ours, so it counts as an own reference too.
-    _by(pairs, lambda line: (line.item,), lambda entry: (*entry.owns, entry.reference))
+    _by(pairs, order, lambda line: (line.item,), lambda entry: (*entry.owns, entry.reference))
     _by_target(pairs)
     return pairs
 
@@ -55,16 +66,16 @@ Ids = Callable[[LedgerLine], Iterable[str | None]]
 EntryIds = Callable[[Entry], Iterable[str | None]]
 
 
-def _by(pairs: Pairs, ids: Ids, entry_ids: EntryIds) -> None:
+def _by(pairs: Pairs, order: Iterable[int], ids: Ids, entry_ids: EntryIds) -> None:
     places: dict[str, int] = {}
     for place, line in enumerate(pairs.lines):
         for name in ids(line):
             if name and (name not in places or places[name] in pairs.entry_of):
                 places[name] = place
-    for number, entry in enumerate(pairs.entries):
-        if number in pairs.line_of or number in pairs.legs:
+    for number in order:
+        if not pairs.is_free(number):
             continue
-        found = (places[name] for name in entry_ids(entry) if name and name in places)
+        found = (places[name] for name in entry_ids(pairs.entries[number]) if name and name in places)
         first = next(found, None)
         if first is not None:
             _claim(pairs, first, number)
@@ -118,7 +129,7 @@ def _by_target(pairs: Pairs) -> None:
         return
     candidates: dict[tuple[str, str, int], list[int]] = {}
     for number, entry in enumerate(pairs.entries):
-        if number in pairs.line_of or number in pairs.legs or entry.keys or entry.owns or not entry.target:
+        if not pairs.is_free(number) or entry.keys or entry.owns or not entry.target:
             continue
         if len(entry.legs) == 1:
             candidates.setdefault((entry.target, entry.currency, entry.legs[0]), []).append(number)
@@ -138,7 +149,7 @@ def suggestions(pairs: Pairs) -> dict[int, str]:
     """For entries that nobody claims, the item that may have been meant, in words, by the entry's place."""
     near: dict[str, list[int]] = {}
     same: dict[tuple[str, str, int], int] = {}
-    free = [number for number in range(len(pairs.entries)) if number not in pairs.line_of and number not in pairs.legs]
+    free = [number for number in range(len(pairs.entries)) if pairs.is_free(number)]
     if not free:
         return {}
     for place, line in enumerate(pairs.lines):

@@ -6,18 +6,16 @@ A statement of another account, currency or time is refused with the reason; it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from payonce.core.model import Batch
 from payonce.ledger.protocol import Ledger
 from payonce.reconcile.errors import refuse
 from payonce.reconcile.match import reconcile
-from payonce.reconcile.model import Coverage, Entry, LedgerLine, Reconciliation
+from payonce.reconcile.model import Coverage, LedgerLine, Reconciliation
 from payonce.reconcile.pairing import CLOCK_TOLERANCE_US, pair
 from payonce.reconcile.statement import Statement
+from payonce.service.reconciling_elsewhere import accounted_elsewhere
 from payonce.service.reconciling_ledger import ledger_lines, with_keys, with_times
-
-_REFERENCES_AT_ONCE: Final = 500
 
 
 def compare(ledger: Ledger, batch: Batch, statement: Statement) -> Reconciliation:
@@ -32,22 +30,13 @@ def compare_lines(
     sample = next((key for entry in statement.entries for key in entry.keys), None)
     if sample is not None:
         lines = with_keys(batch, lines, sample)
-    pairs = pair(lines, statement.entries, Coverage())
+    # Before anything is paired: what is another batch's must become nobody's second execution, and nobody's first.
+    elsewhere = accounted_elsewhere(ledger, batch, lines, statement.entries)
+    pairs = pair(lines, statement.entries, Coverage(), apart=elsewhere)
     check_is_ours(batch, lines, statement, matched=len(pairs.entry_of) + clean)
     unexplained = [place for place in range(len(lines)) if place not in pairs.entry_of or place in pairs.extras]
     lines = with_times(ledger, batch.spec.id, lines, unexplained)
-    free = [entry for number, entry in enumerate(statement.entries) if number not in pairs.line_of]
-    return reconcile(lines, statement.entries, statement.coverage, elsewhere=_elsewhere(ledger, batch, lines, free))
-
-
-def _elsewhere(ledger: Ledger, batch: Batch, lines: Sequence[LedgerLine], free: Sequence[Entry]) -> frozenset[str]:
-    """References of entries that another batch of the ledger accounts for."""
-    own = {line.reference for line in lines}
-    asked = [entry.reference for entry in free if entry.reference and entry.reference not in own]
-    found: set[str] = set()
-    for start in range(0, len(asked), _REFERENCES_AT_ONCE):
-        found |= ledger.claimed_references(batch.spec.id, asked[start : start + _REFERENCES_AT_ONCE])
-    return frozenset(found)
+    return reconcile(lines, statement.entries, statement.coverage, elsewhere=elsewhere)
 
 
 def check_is_ours(batch: Batch, lines: Sequence[LedgerLine], statement: Statement, *, matched: int) -> None:

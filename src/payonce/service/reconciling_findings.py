@@ -20,6 +20,8 @@ from payonce.reconcile.statement import Statement
 from payonce.service.inspecting import find_batch
 
 STEPS: Final = ("acknowledged", "resolved")
+# What an execution of another batch was taken for while the ledger did not have it there yet.
+_OF_ANOTHER: Final = (Kind.DUPLICATE.value, Kind.MISSING_IN_LEDGER.value)
 # So many findings go into one transaction.
 _AT_ONCE: Final = 1000
 
@@ -64,22 +66,24 @@ def open_new(
 
 
 def _explained(known: Mapping[str, Mapping[str, Any]], result: Reconciliation, statement: Statement) -> list[Finding]:
-    """Missing items that a later statement shows: the finding is resolved by the statement."""
+    """Missing items that a later statement shows, and executions that another batch accounts for: the finding is resolved
+    by the statement."""
     still = {fingerprint(d) for d in result.discrepancies}
+    elsewhere = {entry.reference for entry in result.elsewhere if entry.reference}
     bad = {d.item for d in result.discrepancies}
     rows = []
     for mark, finding in known.items():
         item = finding["item"]
-        if mark in still or finding["state"] == "resolved" or finding["class"] != Kind.MISSING_AT_PROVIDER.value:
+        if mark in still or finding["state"] == "resolved":
             continue
-        if item in result.pairs and item not in bad:
-            data = {
-                "of": finding["id"],
-                "state": "resolved",
-                "by": "statement",
-                "reason": f"statement {statement.sha256} shows it",
-            }
-            rows.append(Finding(str(finding["class"]), item, data))
+        if finding["class"] in _OF_ANOTHER and finding.get("reference") in elsewhere:
+            reason = f"statement {statement.sha256}: accounted for by another batch of the ledger"
+        elif finding["class"] == Kind.MISSING_AT_PROVIDER.value and item in result.pairs and item not in bad:
+            reason = f"statement {statement.sha256} shows it"
+        else:
+            continue
+        data = {"of": finding["id"], "state": "resolved", "by": "statement", "reason": reason}
+        rows.append(Finding(str(finding["class"]), item, data))
     return rows
 
 

@@ -1,7 +1,7 @@
 """Undoing the extras: a batch that reverses them under the same contract, or a work list where nothing can reverse them.
 
 Writes files and sends nothing. What an earlier reversal of this ledger already has is left out, so that doing it twice
-reverses once; the reversal's items are named after the executions that they undo, and so are their keys.
+reverses once; what any batch of the ledger is committed with is never listed, since that is the one that stays; the reversal's items are named after the executions that they undo, and so are their keys.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from payonce.core.keys import digest
 from payonce.ledger.protocol import Ledger
 from payonce.reconcile.report_csv import csv_text
 from payonce.service.inspecting import find_batch
+from payonce.service.reconciling_elsewhere import UNDOING, claimed, reversal_id
 from payonce.service.reconciling_findings import findings
 from payonce.service.reversing_calls import provider_text, undoing
 from payonce.service.tomltext import read_toml
@@ -33,7 +34,6 @@ COLUMNS: Final = (
     "created_at",
     "reason",
 )
-_PREFIX: Final = "reverse-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,14 @@ class Undo:
     @property
     def id(self) -> str:
         """The reversal's item id: the same whenever and wherever the list is made."""
-        return f"{_PREFIX}{self.reference}"
+        return reversal_id(self.reference)
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
     """What was written. ``items`` are all executions to undo, ``by_call`` those that the batch file undoes; the others are in
-    ``list_file`` for people. ``batch_file`` is None where no call can undo any of them."""
+    ``list_file`` for people. ``batch_file`` is None where no call can undo any of them. ``kept`` are references that the
+    ledger is committed with, and so not listed."""
 
     items: int
     by_call: int
@@ -66,6 +67,17 @@ class Written:
     list_file: Path | None
     batch_file: Path | None
     totals: Mapping[str, str]
+    kept: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """What is still to be undone; the references that a reversal batch has ``already``, and those that an item of the
+    ledger is committed with, which are ``kept``."""
+
+    extras: tuple[Undo, ...]
+    already: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
 
 def extras_of_audit(path: Path) -> tuple[list[Undo], str, str]:
@@ -86,10 +98,13 @@ def extras_of_audit(path: Path) -> tuple[list[Undo], str, str]:
 
 
 def extras_of_batch(ledger: Ledger, batch: str) -> tuple[list[Undo], str, str]:
-    """The duplicates that reconciliations or look-ups of a batch found and nobody resolved."""
+    """The duplicates that reconciliations or look-ups of a batch found and nobody resolved. What the item is committed
+    with is kept; of an item that is not committed, what a statement showed to be its own, the earliest."""
     known = find_batch(ledger, batch)
     found: list[Undo] = []
-    for finding in findings(ledger, batch):
+    every = findings(ledger, batch)
+    shown = {str(f["item"]): str(f.get("reference") or "") for f in every if f["item"] and f["class"] != "duplicate"}
+    for finding in every:
         if finding["class"] != "duplicate" or finding["state"] == "resolved" or not finding["item"]:
             continue
         item = ledger.item(batch, str(finding["item"]))
@@ -97,31 +112,35 @@ def extras_of_batch(ledger: Ledger, batch: str) -> tuple[list[Undo], str, str]:
         currency = finding.get("currency") or (item.billed.currency if item and item.billed else "")
         found.append(
             Undo(str(finding["item"]), str(finding.get("reference") or ""), str(amount), str(currency),
-                 item.target if item else "", (item.reference or "") if item else "", "")
+                 item.target if item else "", (item and item.reference) or shown.get(str(finding["item"]), ""), "")
         )  # fmt: skip
     return found, batch, known.spec.operation
 
 
-def without_done(found: Sequence[Undo], ledger: Ledger | None) -> tuple[list[Undo], tuple[str, ...]]:
-    """What is still to be undone, and the references that a reversal batch of the ledger has already.
+def still_open(found: Sequence[Undo], ledger: Ledger | None) -> Open:
+    """What of some extras is still to be undone.
 
-    Raises UsageError where an extra has no reference: nothing could be told apart by it.
+    Raises UsageError where an extra has no reference of the provider's: nothing could be told apart by it.
     """
-    nameless = [undo.item for undo in found if not undo.reference]
+    nameless = [undo.item for undo in found if _is_nameless(undo)]
     if nameless:
         raise UsageError(
             f"an extra of item {nameless[0]} has no reference of the provider's, so it cannot be reversed by itself",
             code="no_reference", hint="use a statement or listing that shows references",
         )  # fmt: skip
-    batches = [b.spec.id for b in ledger.batches() if b.spec.operation in ("reverse", "invoice")] if ledger else []
-    left: list[Undo] = []
-    done: list[str] = []
-    for undo in found:
-        if ledger is not None and any(ledger.item(batch, undo.id) is not None for batch in batches):
-            done.append(undo.reference)
-        else:
-            left.append(undo)
-    return left, tuple(done)
+    batches = ledger.batches() if ledger is not None else ()
+    if ledger is None or not batches:
+        return Open(tuple(found))
+    undoing = [batch.spec.id for batch in batches if batch.spec.operation in UNDOING]
+    already = {undo.reference for undo in found if any(ledger.item(batch, undo.id) is not None for batch in undoing)}
+    kept = claimed(ledger, batches[0].spec.id, {undo.reference for undo in found}) - already
+    left = tuple(undo for undo in found if undo.reference not in already | kept)
+    return Open(left, tuple(sorted(already)), tuple(sorted(kept)))
+
+
+def _is_nameless(undo: Undo) -> bool:
+    """Whether an extra is only known by our own id, or by nothing; a provider may also take our id for its reference."""
+    return not undo.reference or (undo.reference == undo.item and undo.kept not in ("", undo.item))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,22 +155,21 @@ class How:
     account: str | None = None
 
 
-def write(
-    found: Sequence[Undo], out: Path, *, name: str, operation: str, how: How, already: tuple[str, ...] = ()
-) -> Written:
+def write(wanted: Open, out: Path, *, name: str, operation: str, how: How) -> Written:
     """Writes the list of all executions to undo (CSV) and, where a call can undo some, the batch file beside it, with a list
     of its own where it is not all of them. Raises UsageError where a file exists that says something else: a reversal may
     be under way with it.
     """
+    found, already, kept = wanted.extras, wanted.already, wanted.kept
     csv_path, toml_path = out.with_suffix(".csv"), out.with_suffix(".toml")
     totals = _totals(found)
     if not found:
-        return Written(0, 0, already, None, None, totals)
+        return Written(0, 0, already, None, None, totals, kept)
     _put(csv_path, csv_text(COLUMNS, _rows(found)))
     call = None if how.file is not None else undoing(how.kind, operation)
     callable_ = [undo for undo in found if call is None or not call.only_pending or undo.pending is not False]
     if (call is None and how.file is None) or not callable_:
-        return Written(len(found), 0, already, csv_path, None, totals)
+        return Written(len(found), 0, already, csv_path, None, totals, kept)
     source = csv_path
     if len(callable_) < len(found):
         source = out.with_suffix(".by-call.csv")
@@ -162,7 +180,7 @@ def write(
     mark = orjson.dumps([row[0] for row in _rows(callable_)])
     text = _batch(f"{name}-{undone}-{digest(mark)[:8]}", undone, source.name, provider, collect=how.collect)
     _put(toml_path, text)
-    return Written(len(found), len(callable_), already, csv_path, toml_path, totals)
+    return Written(len(found), len(callable_), already, csv_path, toml_path, totals, kept)
 
 
 def _rows(found: Sequence[Undo]) -> list[tuple[str, ...]]:
@@ -228,7 +246,7 @@ def _tables(text: str) -> Iterator[str]:
 def _batch(batch: str, operation: str, source: str, provider: str, *, collect: bool) -> str:
     target = "customer_target" if collect else "reference"
     return (
-        f'# Undoes executions that were made more than once; the earliest of each item stays.\n[batch]\nid = "{batch}"\n'
+        f'# Undoes executions that were made more than once; one of each item stays, which its row names.\n[batch]\nid = "{batch}"\n'
         f'operation = "{operation}"\ninput = "{source}"\n\n[item]\nid = "reversal"\ntarget = "{target}"\n'
         f'amount = "amount"\ncurrency = "currency"\n\n[limits]\nconcurrency = 4\n\n{provider}'
     )
