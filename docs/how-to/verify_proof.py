@@ -93,4 +93,5 @@ if __name__ == "__main__":
         sys.exit(f"the proof does not hold: {error if isinstance(error, (ValueError, OSError)) else repr(error)}")
     print(f"the proof holds: {len(found)} events of item {found[0]['item']} of batch {found[0]['batch']}")
     for event in found:
-        print(event["seq"], event["at"], event["type"], event.get("billed"), event.get("reference"))
+        told = (event.get(name) for name in ("type", "code", "billed", "billed_currency", "reference"))
+        print(event["seq"], event["at"], *(text for text in told if text is not None))

@@ -141,7 +141,9 @@ class QueryRows:
             from psycopg.types.json import set_json_loads
         except ImportError:
             raise Fatal(
-                self._report.make("missing_library", 'PostgreSQL needs a library: pip install "payonce[postgres]"')
+                self._report.make(
+                    "missing_library", "PostgreSQL needs a library; in the project's folder: pip install '.[postgres]'"
+                )
             ) from None
         try:
             with psycopg.connect(url, connect_timeout=10) as database:

@@ -106,7 +106,7 @@ def _postgres() -> type[PostgresLedger]:
         raise UsageError(
             "a ledger in PostgreSQL needs the psycopg package",
             code="missing_package",
-            hint="pip install 'payonce[postgres]'",
+            hint="in the project's folder: pip install '.[postgres]'",
         ) from error
     return PostgresLedger
 

@@ -38,14 +38,12 @@ def base_url(settings: HttpTable, vault: Vault) -> str:
         raise bad_setting(f"{place} has letters that host names do not have", hint="write the name in its xn-- form")
     if parts.username is not None:
         raise bad_setting(f"{place} holds a user and password", hint="use basic_auth = {user = ..., password = ...}")
-    if parts.scheme == "http" and not is_loopback(parts.hostname) and _has_credentials(settings):
-        raise bad_setting(f"{place} would send credentials in the clear", hint="use https://")
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise bad_setting(
+            f"{place} is plain http to another machine: what is sent, credentials too, could be read and changed on its way",
+            hint="use https://; plain http goes to this machine only (127.0.0.1, localhost), where a local proxy may listen",
+        )
     return url
-
-
-def _has_credentials(settings: HttpTable) -> bool:
-    named = [name for name in settings.headers if is_secret_header(name)]
-    return bool(named or settings.basic_auth or any(references(v) for v in settings.headers.values()))
 
 
 def is_loopback(host: str) -> bool:

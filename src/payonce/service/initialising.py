@@ -24,7 +24,7 @@ BATCH_FILE: Final = """\
 [batch]
 id = "{batch}"                   # unique in the ledger, and part of every idempotency key
 operation = "refund"                   # refund, payout, invoice, call or a name of your own
-input = "refunds.csv"                  # relative to this file; .csv or .jsonl
+input = "refunds.csv"                  # relative to this file; .csv .tsv .jsonl .xlsx .parquet
 on_duplicate = "error"                 # or "skip", which drops rows that are identical to an earlier one
 
 [item]                                 # which column is which
@@ -55,8 +55,10 @@ base_url = "{url}"
 account = "simulated"                  # the batch is bound to it
 # Credentials come from the environment only:
 # headers = {Authorization = "Bearer ${API_TOKEN}"}
-timeout = "{timeout}"                        # for one whole call
-max_execution = "{execution}"                  # after this long an unanswered call can no longer start executing
+# The times here and the lag below are those of the simulator, and decide how long a run waits for what a crash left.
+# Of a real provider, rather too long than too short: by default "10s" and "30s", and a lag of some seconds.
+timeout = "{timeout}"                         # for one whole call
+max_execution = "{execution}"                   # after this long an unanswered call can no longer start executing
 
 [provider.call]
 method = "POST"
@@ -83,7 +85,7 @@ amount_unit = "minor"
 currency = "currency"
 time = "created"
 own_reference = "metadata.ref"         # where the id that the call sent comes back
-lag = "{lag}"                             # how long an execution may take to show
+lag = "{lag}"                             # how long an execution may take to show; see the times above
 
 [[provider.answers]]                   # what a certain answer means, the first that matches
 status = 400
@@ -145,9 +147,9 @@ def batch_file(*, url: str, batch: str, brisk: bool = False) -> str:
         "{batch}": batch,
         "{rate}": "" if brisk else _RATE,
         "{budget}": "" if brisk else _BUDGET,
-        "{timeout}": "2s" if brisk else "10s",
-        "{execution}": "1s" if brisk else "30s",
-        "{lag}": "0s" if brisk else "5s",
+        "{timeout}": "2s" if brisk else "4s",
+        "{execution}": "1s" if brisk else "4s",
+        "{lag}": "0s" if brisk else "1s",
     }
     text = BATCH_FILE
     for name, value in chosen.items():

@@ -153,5 +153,5 @@ def _arrow() -> tuple[Any, Any]:
         raise UsageError(
             "Parquet needs the package pyarrow",
             code="missing_package",
-            hint='pip install "payonce[parquet]", or use .jsonl',
+            hint="in the project's folder: pip install '.[parquet]'; or use .jsonl",
         ) from error

@@ -127,10 +127,11 @@ def test_a_variable_that_cannot_be_a_credential_is_refused(value: str) -> None:
     assert value not in str(caught.value)
 
 
-def test_credentials_do_not_go_out_in_the_clear() -> None:
-    """http:// with credentials only to this machine."""
-    with pytest.raises(ConfigError, match="in the clear"):
-        Bench({**REFUND, "base_url": "http://api.example.com"})
+def test_nothing_goes_out_in_the_clear() -> None:
+    """http:// only to this machine, with credentials or without."""
+    for headers in (REFUND.get("headers", {}), {}):
+        with pytest.raises(ConfigError, match="plain http to another machine"):
+            Bench({**REFUND, "base_url": "http://api.example.com", "headers": headers})
     Bench({**REFUND, "base_url": "http://127.0.0.1:8080"})
 
 

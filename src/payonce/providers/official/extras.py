@@ -21,7 +21,7 @@ def load(module: str, *, extra: str) -> Any:
         raise ConfigError(
             f"the provider {extra} needs its official SDK ({module}), which is not installed",
             code="missing_extra",
-            hint=f"pip install 'payonce[{extra}]'",
+            hint=f"in the project's folder: pip install '.[{extra}]'",
         ) from error
 
 
