@@ -56,7 +56,7 @@ class JsonlEvents:
     def seqs(self, number: int | None, n: int | None, *, after_seq: int = 0) -> Iterator[int]:
         """The numbers of the events of an item, of a batch with its items, or of the whole ledger."""
         places = self._place
-        behind = range(after_seq + 1, len(places) + 1)
+        behind = range(max(0, after_seq) + 1, len(places) + 1)
         if number is None:
             return iter(behind)
         low = number << PLACE_SHIFT | (n or 0)

@@ -308,7 +308,7 @@ class MemoryTables:
     def events(self, number: int | None, *, n: int | None, after_seq: int, limit: int) -> list[Event]:
         """See ledger.tables."""
         batch = self._batch_id(number)
-        later = self._events[after_seq:]
+        later = self._events[max(0, after_seq) :]
         return [e for e in later if (number is None or e.batch == batch) and (n is None or e.n == n)][:limit]
 
     def outputs(self, number: int, *, after_n: int, limit: int) -> list[Output]:

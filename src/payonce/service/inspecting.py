@@ -112,7 +112,8 @@ def pace(ledger: Ledger, now: Status) -> Pace:
         return Pace(None, None)
     head = ledger.info().events
     events = [
-        event_json(e) for e in ledger.events(now.batch.spec.id, after_seq=head - _RECENT_EVENTS, limit=_RECENT_EVENTS)
+        event_json(e)
+        for e in ledger.events(now.batch.spec.id, after_seq=max(0, head - _RECENT_EVENTS), limit=_RECENT_EVENTS)
     ]
     settled = [event for event in events if event.get("type") in ("commit", "refuse", "skip", "undecided")]
     times = [from_iso(str(event["at"])) for event in settled if "at" in event]

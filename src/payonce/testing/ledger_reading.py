@@ -82,6 +82,14 @@ class ReadingCases:
         assert after == events[2:4]
         assert world.ledger.events("refunds", item="item-2", after_seq=events[-2].seq) == events[-1:]
 
+    def test_a_place_before_the_first_event_is_the_beginning(self, world: World) -> None:
+        """Whoever asks for the last so many events of a short ledger gets all of them."""
+        world.seal(2)
+        known = world.ledger.events("refunds")
+        assert known
+        assert world.ledger.events("refunds", after_seq=-500) == known
+        assert world.ledger.events(after_seq=-1) == world.ledger.events()
+
     def test_an_intent_names_everything_that_goes_out(self, world: World) -> None:
         """Amount, currency, key, attempt, generation, step, worker and the digest of the exact request."""
         worker = world.start(1)
