@@ -197,6 +197,23 @@ def _in_use(path: Path) -> bool:
     return False
 
 
+def holds_answers(path: Path) -> bool:
+    """Whether a spool file holds anything but the space that was set aside."""
+    try:
+        with path.open("rb") as file:
+            return any(block.strip(b"\0") for block in iter(lambda: file.read(_RESERVE_BYTES), b""))
+    except FileNotFoundError:
+        return False
+
+
+def give_back(path: Path) -> bool:
+    """Removes a spool file that holds no answer and that no living process writes; False where it is kept."""
+    if _in_use(path) or holds_answers(path):
+        return not path.exists()
+    path.unlink(missing_ok=True)
+    return True
+
+
 def _read(path: Path) -> tuple[tuple[Spooled, ...], bool]:
     records, torn = [], False
     for line in path.read_bytes().split(b"\n"):

@@ -19,6 +19,22 @@ class CopyVerbs(StoreBase):
         """Where the batches went, if they did."""
         return self._reads.meta().get(MOVED_TO) or None
 
+    def refuse_busy(self) -> None:
+        """Raises UsageError ``ledger_busy`` while a worker lives. Writes nothing."""
+        with self._transaction() as log:
+            self._refuse_living(log.now_us)
+
+    def _refuse_living(self, now_us: int) -> None:
+        for row in self._reads.batches(None):
+            living = self._living(row, now_us=now_us)
+            if living:
+                who = living[0].actor
+                raise UsageError(
+                    f"batch {row.id!r} is being run by process {who.pid} on host {who.host}",
+                    code="ledger_busy",
+                    hint="pause the batch or wait for the run to end; a dead one's lease is over within a minute",
+                )
+
     def leave_for(self, url: str) -> None:
         """Closes the ledger for everything but reading: the store at ``url`` goes on with its batches.
 
@@ -26,15 +42,7 @@ class CopyVerbs(StoreBase):
         """
         with self._transaction() as log:
             self._refuse_moved()
-            for row in self._reads.batches(None):
-                living = self._living(row, now_us=log.now_us)
-                if living:
-                    who = living[0].actor
-                    raise UsageError(
-                        f"batch {row.id!r} is being run by process {who.pid} on host {who.host}",
-                        code="ledger_busy",
-                        hint="pause the batch or wait for the run to end; a dead one's lease is over within a minute",
-                    )
+            self._refuse_living(log.now_us)
             self._tables.save_meta(MOVED_TO, url)
 
     def stay(self) -> None:

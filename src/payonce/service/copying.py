@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from payonce.core.errors import LedgerError, PayonceError, UsageError
 from payonce.core.events import iso
+from payonce.engine.spool import give_back
 from payonce.ledger.actors import this_actor, wall_clock
 from payonce.ledger.connect import accept_place, connect
 from payonce.ledger.copy_targets import Origin, build, refuse_taken
@@ -41,6 +42,7 @@ def copy_to(source: str, target: str) -> dict[str, Any]:
         return _told(here, there, _info(there), checkpoints=len(_kept(here)))
     with closing(store):
         info = store.info()
+        store.refuse_busy()  # first: the spool of a living worker is its own
         _refuse_waiting(here, info)
         checkpoints = _kept(here)
         refuse_taken(there)
@@ -107,15 +109,16 @@ def _shown(url: str) -> str:
 
 
 def _refuse_waiting(url: str, info: LedgerInfo) -> None:
-    """Raises UsageError where answers of an interrupted run are not in the ledger yet."""
-    folders = [folder for folder in spool_places(url) if folder.is_dir()]
-    waiting = [path for folder in folders for path in folder.glob(f"{info.id}.*.spool")]
-    if waiting:
-        raise UsageError(
-            f"answers wait in {waiting[0]}, which the ledger does not hold yet",
-            code="answers_wait",
-            hint="run the batch once, which takes them in; then copy the ledger",
-        )
+    """Raises UsageError where answers of an interrupted run are not in the ledger yet. Space that a killed run had set
+    aside for answers, and never used, is given back."""
+    for folder in spool_places(url):
+        for path in folder.glob(f"{info.id}.*.spool") if folder.is_dir() else ():
+            if not give_back(path):
+                raise UsageError(
+                    f"answers wait in {path}, which the ledger does not hold yet",
+                    code="answers_wait",
+                    hint="run the batch once, which takes them in; then copy the ledger",
+                )
 
 
 def _kept(url: str) -> list[Signed]:

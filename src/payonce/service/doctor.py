@@ -19,6 +19,8 @@ from typing import Any, Final
 from payonce.core.errors import PayonceError, UsageError
 from payonce.core.events import from_iso
 from payonce.core.model import SECOND_US
+from payonce.core.wording import some
+from payonce.engine.spool import holds_answers
 from payonce.ledger.outputs import outputs_of
 from payonce.ledger.place import refuse_lost
 from payonce.ledger.postgres_address import is_postgres
@@ -124,7 +126,7 @@ def _ledger(url: str) -> Check:
         return Check(
             "ledger", False, "; ".join(faults[:5]), "do not run it; restore it from a backup, see docs/operating.md"
         )
-    return Check("ledger", True, f"{info.url}: {info.events} events, schema {info.schema}, sound")
+    return Check("ledger", True, f"{info.url}: {some(info.events, 'event')}, schema {info.schema}, sound")
 
 
 def _outputs(url: str) -> Check:
@@ -161,7 +163,8 @@ def _clock(url: str) -> Check:
 
 
 def _spool(url: str) -> Check:
-    waiting = [path for folder in running.spool_places(url) if folder.is_dir() for path in folder.glob("*.spool")]
+    found = [path for folder in running.spool_places(url) if folder.is_dir() for path in folder.glob("*.spool")]
+    waiting = [path for path in found if holds_answers(path)]
     if waiting:
         names = ", ".join(str(path) for path in waiting[:5])
         return Check("spool", True, f"answers may wait in {names}; the next run of their ledger takes them in")

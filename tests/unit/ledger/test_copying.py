@@ -151,6 +151,11 @@ def test_nothing_is_copied_while_a_worker_lives(address: Address) -> None:
         copy_to(source, target)
     assert error.value.code == "ledger_busy"
     assert ledger.write(worker, [intent(1)]) == (Landed.LANDED,)
+    spool = Path(source.partition(":")[2]).parent / f"{ledger.info().id}.0.spool"
+    spool.write_bytes(b"{}")  # a living worker's: it is busy, nothing waits
+    with pytest.raises(UsageError) as error:
+        copy_to(source, target)
+    assert error.value.code == "ledger_busy"
     ledger.close()
     assert not Path(target.partition(":")[2]).exists()
 
@@ -179,6 +184,16 @@ def test_answers_that_wait_in_a_spool_come_first(address: Address, tmp_path: Pat
     with pytest.raises(UsageError) as error:
         copy_to(source, address("jsonl", "there"))
     assert error.value.code == "answers_wait"
+    connect(source, create=False).close()  # it goes on here
+
+
+def test_space_that_a_killed_run_had_set_aside_is_no_answer(address: Address, tmp_path: Path) -> None:
+    """A spool of nothing but zeros holds nothing that a copy would lose."""
+    source = address("sqlite")
+    used(source)
+    with closing(connect(source, create=False, read_only=True)) as ledger:
+        (tmp_path / f"{ledger.info().id}.0.spool").write_bytes(b"\0" * 4096)
+    assert copy_to(source, address("jsonl", "there"))["batches"] == 2
 
 
 @pytest.mark.parametrize("there", STORES)
