@@ -265,3 +265,39 @@ def test_a_statement_decides_unknown_items(desk: Desk, monkeypatch: pytest.Monke
     assert desk("run", "batch.toml", "--yes", "--quiet").code == 0
     assert len(rows(desk)) == 4
     assert desk("reconcile", "refunds", "--statement", save(desk, rows(desk)), "--json").code == 0
+
+
+def test_a_statement_that_is_not_there_names_the_option(ran: Desk) -> None:
+    """The word a person typed is the one to check, not a setting of the batch's input."""
+    said = ran("reconcile", "refunds", "--statement", "nofile.csv")
+    assert said.code == 2 and "nofile.csv does not exist; check --statement" in said.err
+    said = ran("adopt", "batch.toml", "--from", "nofile.csv", "--statement")
+    assert said.code == 2 and "nofile.csv does not exist; check --from" in said.err
+
+
+def test_what_the_provider_was_asked_has_no_file_and_no_start(ran: Desk) -> None:
+    """The look-up's name ends the line, and the period goes up to the moment it was asked for."""
+    said = ran("reconcile", "batch.toml", "--from-provider")
+    first, second = said.out.splitlines()[:2]
+    assert first == "refunds against simulator look-up"
+    assert second.startswith("8 rows read, 8 used, 0 ignored; period up to 20")
+    ran("reconcile", "batch.toml", "--from-provider", "--html", "page.html")
+    page = (ran.folder / "page.html").read_text()
+    assert "1970" not in page and "look-up:" not in page and "up to 20" in page
+
+
+def test_the_sample_reads_the_built_in_provider_s_statement(desk: Desk) -> None:
+    """The [statement] that ``init`` writes fits the statement that the provider it is written for gives."""
+    from payonce.reconcile.mapping import read_mapping
+    from payonce.reconcile.statement import Wanted, read_statement
+    from payonce.service.tomltext import read_toml
+
+    desk.write(items=3)
+    assert desk("run", "batch.toml", "--yes", "--quiet").code == 0
+    assert desk("init", "sample").code == 0
+    table = read_toml(desk.folder / "sample" / "batch.toml", what="batch file")[0]["statement"]
+    path = desk.folder / save(desk, rows(desk))
+    read = read_statement([path], Wanted("refund", read_mapping(table)))
+    assert sorted(entry.owns for entry in read.entries) == [("R1",), ("R2",), ("R3",)]
+    assert all(entry.reference and entry.reference.startswith("re_") and entry.keys for entry in read.entries)
+    assert read.coverage.from_us is not None

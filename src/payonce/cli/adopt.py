@@ -13,6 +13,7 @@ from payonce.cli.common import Common, command
 from payonce.cli.reconcile import time_us
 from payonce.cli.screen import Screen
 from payonce.core.errors import InputError
+from payonce.core.wording import some
 from payonce.service.opening import opened, url_of
 
 _PATH = click.Path(path_type=Path)
@@ -61,7 +62,7 @@ def adopt(
         report = prepared.seal(ledger)
         if not report.sealed:
             raise InputError(
-                f"batch {loaded.id} cannot be sealed: {report.problem_count} problems; nothing was adopted",
+                f"batch {loaded.id} cannot be sealed: {some(report.problem_count, 'problem')}; nothing was adopted",
                 problems=tuple(report.problems), hint="payonce plan shows them all",
             )  # fmt: skip
         done = adopting.adopt(ledger, asked, actor=this_actor())

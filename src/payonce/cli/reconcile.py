@@ -131,7 +131,7 @@ def _files(screen: Screen, report: Report, *, folder: Path | None, page: Path | 
         from payonce.reconcile.report_csv import write_csv
 
         written = write_csv(report, folder)
-        screen.note(f"{len(written)} CSV files in {folder}")
+        screen.note(f"{some(len(written), 'CSV file')} in {folder}")
     if page is not None:
         from payonce.reconcile import report_html
 
@@ -153,9 +153,12 @@ def show(screen: Screen, report: Report) -> None:
         screen.document(found)
         return
     statement = found["statement"]
-    screen.line(f"{report.batch} against {statement['report']}: {', '.join(statement['files'])}")
-    screen.line(f"{statement['rows']} rows read, {statement['rows_used']} used, {statement['rows_ignored']} ignored; "
-                f"period {statement['from'] or '?'} to {statement['to'] or '?'}")  # fmt: skip
+    named = ": ".join(filter(None, (statement["report"], ", ".join(statement["files"]))))
+    screen.line(f"{report.batch} against {named}")
+    # What a provider was asked for begins nowhere: it shows all that was ever executed on the items' targets.
+    start = "up" if statement["period"] == "asked" else statement["from"] or "?"
+    read = f"{some(statement['rows'], 'row')} read, {statement['rows_used']} used, {statement['rows_ignored']} ignored"
+    screen.line(f"{read}; period {start} to {statement['to'] or '?'}")
     screen.line()
     rows = [
         [c, b["ledger"], b["explained"], b["statement"], b["not_covered"]] for c, b in found["balance"].items() if c

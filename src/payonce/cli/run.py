@@ -170,7 +170,7 @@ def _held_up(file: BatchFile, report: PlanReport) -> InputError | OverlapError:
             hint="look into them; --allow-overlap --reason TEXT runs it all the same; nothing was sent",
         )
     return InputError(
-        f"batch {file.id} cannot be sealed: {report.problem_count + len(report.checks)} problems; nothing was sent",
+        f"batch {file.id} cannot be sealed: {some(report.problem_count + len(report.checks), 'problem')}; nothing was sent",
         problems=(*report.problems, *report.checks),
         hint="put them right and run the command again",
     )

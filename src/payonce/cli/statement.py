@@ -10,6 +10,7 @@ import click
 from payonce.cli.common import Common, command
 from payonce.cli.reconcile import time_us
 from payonce.cli.screen import Screen
+from payonce.cli.words import some
 from payonce.service import batchfile, statements
 
 
@@ -37,5 +38,5 @@ def statement(common: Common, batch_file: Path, out: Path, kind: str, start: str
     if common.json:
         screen.document({"rows": rows, "written": str(out)})
         return
-    screen.line(f"{rows} rows in {out}")
+    screen.line(f"{some(rows, 'row')} in {out}")
     screen.note(f"compare: payonce reconcile {batch_file} --statement {out}")

@@ -70,7 +70,7 @@ def show_outcome(
             screen.prose(f"  money    {money_words(currency, money)}")
         calls = shown["calls"]
         screen.prose(
-            f"  calls    {calls['sent']} sent, {calls['lookups']} look-ups, {calls['rate_limited']} rate limited"
+            f"  calls    {calls['sent']} sent, {some(calls['lookups'], 'look-up')}, {calls['rate_limited']} rate limited"
         )
         _show_unknown(screen, unknown, batch=batch, count=shown["items"]["unknown"])
         if shown["items"]["refused"]:

@@ -10,6 +10,7 @@ import click
 
 from payonce.cli.common import Common, LazyGroup, command
 from payonce.cli.screen import Screen
+from payonce.cli.words import some
 from payonce.service.addresses import ledger_url
 
 trail = LazyGroup(
@@ -54,14 +55,14 @@ def verify(common: Common, files: tuple[Path, ...], since: Path | None, key: str
 
 
 def _show(screen: Screen, found: Mapping[str, Any]) -> None:
-    what = f"{found['events']} events"
-    what += f" after the checkpoint over {found['since']}" if found["since"] else f" and {found['items']} items"
-    against = f", {found['checkpoints']} checkpoints" if found["checkpoints"] else ""
+    what = some(found["events"], "event")
+    what += f" after the checkpoint over {found['since']}" if found["since"] else f" and {some(found['items'], 'item')}"
+    against = f", {some(found['checkpoints'], 'checkpoint')}" if found["checkpoints"] else ""
     if found["ok"]:
         screen.line(f"sound: {what}{against}", style={"fg": "green"})
         screen.line(f"  root {found['root']}")
     else:
-        screen.line(f"{len(found['faults'])} faults in {what}{against}", style={"fg": "red", "bold": True})
+        screen.line(f"{some(len(found['faults']), 'fault')} in {what}{against}", style={"fg": "red", "bold": True})
     for fault in found["faults"]:
         screen.line(f"  {fault['code']:<16} {fault['message']}")
     for sentence in found["not_checked"]:

@@ -35,4 +35,4 @@ def erase(common: Common, batch: str, items: tuple[str, ...], fields: tuple[str,
     if common.json:
         screen.document(done)
     else:
-        screen.line(f"erased from {done['items']} items of {where.batch}; the trail still verifies")
+        screen.line(f"erased from {some(int(str(done['items'])), 'item')} of {where.batch}; the trail still verifies")

@@ -8,6 +8,7 @@ import click
 
 from payonce.cli.common import Common, batch_of, command
 from payonce.cli.screen import Screen
+from payonce.cli.words import some
 from payonce.service.addresses import ledger_url
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -36,7 +37,7 @@ def prove(common: Common, batch: str, item: str, out: Path | None, key: str | No
     if common.json:
         screen.document({"file": str(out), "events": len(document["events"])})
     else:
-        screen.line(f"wrote {out}: {len(document['events'])} events of {item}")
+        screen.line(f"wrote {out}: {some(len(document['events']), 'event')} of {item}")
 
 
 @command("verify-proof")
@@ -64,7 +65,7 @@ def verify_proof(common: Common, file: Path, key: str) -> int:
         )
         for name, value in (found["commit"] or {}).items():
             screen.line(f"  {name:<16} {value}")
-        screen.line(f"  signed by        {found['signed_by']} over {found['checkpoint_events']} events")
+        screen.line(f"  signed by        {found['signed_by']} over {some(found['checkpoint_events'], 'event')}")
     else:
         screen.line(found["message"], style={"fg": "red", "bold": True})
     return 0 if found["ok"] else 1
@@ -88,7 +89,7 @@ def export(common: Common, batch: str | None, out: Path, key: str | None, force:
     if common.json:
         screen.document(made)
     else:
-        screen.line(f"wrote {out}: {made['events']} of {made['of']} events")
+        screen.line(f"wrote {out}: {made['events']} of {some(made['of'], 'event')}")
 
 
 @command("verify-export")

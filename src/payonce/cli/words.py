@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from payonce.cli.screen import Screen
+from payonce.core.wording import some as some
 
 STATE_STYLE: dict[str, dict[str, Any]] = {
     "committed": {"fg": "green"},
@@ -43,7 +44,7 @@ def show_status(screen: Screen, status: Mapping[str, Any]) -> None:
         screen.prose(f"  money    {money_words(currency, money)}")
     calls = status["calls"]
     limited = f", {calls['rate_limited']} answered with a rate limit" if calls["rate_limited"] else ""
-    screen.prose(f"  calls    {calls['sent']} sent, {calls['lookups']} look-ups{limited}")
+    screen.prose(f"  calls    {calls['sent']} sent, {some(calls['lookups'], 'look-up')}{limited}")
     screen.prose(f"  time     {times(status)}")
     show_costs(screen, status["cost"])
     show_findings(screen, status["findings_open"], batch=status["batch"])
@@ -73,15 +74,10 @@ def show_costs(screen: Screen, cost: Mapping[str, Mapping[str, Any]]) -> None:
         if facts["paid_again"]:
             of = f" of {facts['pay_again_limit']}" if facts["pay_again_limit"] else ""
             screen.prose(
-                f"  again    {some(facts['paid_again'], 'item')} paid for again: up to {facts['paid_again_amount']}{of} "
-                f"{code} may have been paid twice",
+                f"  again    {some(facts['paid_again'], 'call')} released to be paid for again: up to "
+                f"{facts['paid_again_amount']}{of} {code} may be paid twice",
                 style={"fg": "yellow"},
             )
-
-
-def some(count: int, what: str) -> str:
-    """``1 item``, ``2 items``."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def counts(items: Mapping[str, int]) -> str:

@@ -17,6 +17,7 @@ from payonce.core.keys import KeyMaker
 from payonce.core.model import SECOND_US, Actor, Batch, Limits, Status, Worker
 from payonce.core.payloads import PayloadPolicy, default_for
 from payonce.core.states import RUNNABLE, BatchState, ItemState
+from payonce.core.wording import some
 from payonce.engine.attempt import Caller
 from payonce.engine.beside import Beside
 from payonce.engine.crashpoints import hit
@@ -259,9 +260,7 @@ class Runner:
             self.stop.request(Ending.STOPPED, code="budget", message=text)
             return True
         if session.blocked_by_target:
-            text = (
-                f"{planned} items wait for targets that unknown items hold; resolve those, then run the command again"
-            )
+            text = f"{some(planned, 'item')} {'waits' if planned == 1 else 'wait'} for targets that unknown items hold; resolve those, then run the command again"
             await self._control(BatchCommand.STOP, worker=session.worker, code="targets_held", reason=text)
             self.stop.request(Ending.HELD, code="targets_held", message=text)
             return True

@@ -56,7 +56,7 @@ def open_regular(path: Path, report: Report) -> IO[bytes]:
         if not path.is_file():
             code = "not_a_file" if path.exists() else "input_missing"
             what = "is not a file" if path.exists() else "does not exist"
-            raise Fatal(report.make(code, f"{path.name} {what}; check [batch] input"))
+            raise Fatal(report.make(code, f"{path.name} {what}; check {report.named_in}"))
         return path.open("rb")
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)

@@ -105,7 +105,8 @@ def printable(text: str) -> str:
 
 @dataclass(slots=True)
 class Report:
-    """Collects what one reading finds. ``file`` is the name that problems show."""
+    """Collects what one reading finds. ``file`` is the name that problems show, ``named_in`` the setting or option that
+    names the file."""
 
     file: str
     problems: Log[Problem] = field(default_factory=lambda: Log(Problem))
@@ -116,6 +117,7 @@ class Report:
     refused: int = 0
     _notes: dict[str, Note] = field(default_factory=dict)
     _pending: list[Problem] = field(default_factory=list)
+    named_in: str = "[batch] input"
 
     def problem(
         self, code: str, message: str, *, line: int | None, column: str | None = None, value: str | None = None

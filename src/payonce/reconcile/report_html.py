@@ -73,13 +73,15 @@ def _head(report: Report) -> str:
     period = (
         "not known"
         if coverage.from_us is None or coverage.to_us is None
+        else f"up to {iso(coverage.to_us)}"
+        if statement.period == "asked"
         else f"{iso(coverage.from_us)} to {iso(coverage.to_us)}"
     )
     facts = {
         "Batch": report.batch,
         "Operation": report.operation,
         "Account": report.account or "not stated",
-        "Statement": f"{statement.layout}: {', '.join(statement.files)}",
+        "Statement": ": ".join(filter(None, (statement.layout, ", ".join(statement.files)))),
         "SHA-256": statement.sha256,
         "Rows": f"{statement.rows} read = {statement.used} used + {len(statement.ignored)} ignored",
         "Period": period,

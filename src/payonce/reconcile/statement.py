@@ -31,13 +31,14 @@ assert typed.read_json is not None
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What a statement is read for. ``from_us`` and ``to_us`` bound the period, where somebody said so; ``now_us`` is the
-    time at which it is read, and no statement covers anything after it."""
+    time at which it is read, and no statement covers anything after it. ``option`` is what names the files."""
 
     operation: str
     mapping: StatementTable | None = None
     from_us: int | None = None
     to_us: int | None = None
     now_us: int | None = None
+    option: str = "--statement"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def read_statement(paths: Sequence[Path], wanted: Wanted) -> Statement:
     digests: set[str] = set()
     lag_us = 0
     for path in paths:
-        table = read_table(path, [layout.needs for layout in layouts], form_of(wanted.mapping))
+        table = read_table(path, [layout.needs for layout in layouts], form_of(wanted.mapping), option=wanted.option)
         if table.digest in digests:
             continue  # the very same file named twice says everything once
         digests.add(table.digest)

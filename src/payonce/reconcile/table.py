@@ -50,8 +50,8 @@ class Table:
 Wanted = Sequence[tuple[str, ...]]
 
 
-def read_table(path: Path, wanted: Wanted, form: FileFormat) -> Table:
-    """Reads a file whose header holds one of the wanted sets of columns.
+def read_table(path: Path, wanted: Wanted, form: FileFormat, *, option: str = "--statement") -> Table:
+    """Reads a file whose header holds one of the wanted sets of columns; ``option`` is what names the file.
 
     Raises StatementError where there is no such file, it is of another kind than its suffix, it has no such header
     (naming what it has), or a row's quotes do not fit.
@@ -61,7 +61,7 @@ def read_table(path: Path, wanted: Wanted, form: FileFormat) -> Table:
     if reader is None and suffix not in TEXTS:
         kinds = ", ".join(sorted({*TEXTS, *_READERS}))
         refuse(f"{path.name} has a suffix that is not known", code="unknown_format", hint=f"there are {kinds}")
-    report = Report(path.name)
+    report = Report(path.name, named_in=option)
     try:
         if reader is not None:
             return reader(path, wanted, form, report)

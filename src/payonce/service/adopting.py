@@ -103,7 +103,9 @@ def _found(asked: Asked, batch: Batch, known: Mapping[str, Item]) -> Found:
         return _listed(asked.file, batch, known)
     if asked.as_statement:
         table = (asked.mapping or {}).get("statement") or sealed
-        statement = read_statement([asked.file], Wanted(operation, read_mapping(table) if table else None))
+        statement = read_statement(
+            [asked.file], Wanted(operation, read_mapping(table) if table else None, option="--from")
+        )
         seen = tuple(one for entry in statement.entries for one in executions_of(entry))
         return Found(", ".join(statement.files), statement.sha256, seen)
     log = read_log(asked.file, (asked.mapping or {}).get("adopt"))

@@ -130,7 +130,7 @@ def _text(value: object) -> str:
 
 def _table(path: Path, table: AdoptTable) -> tuple[Records, str, int | None]:
     wanted = [(item, ref) for item in _named(table.item, _ITEMS) for ref in _named(table.reference, _REFERENCES)]
-    read = read_table(path, wanted, FileFormat())
+    read = read_table(path, wanted, FileFormat(), option="--from")
     cells = {name: read.cells(name) for name in read.columns if name}
     for name in read.floats:
         refuse(

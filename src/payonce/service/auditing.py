@@ -110,7 +110,7 @@ def _mapped(table: Mapping[str, Any]) -> ItemColumns:
 
 
 def _columns(path: Path) -> ItemColumns:
-    table = read_table(path, [(amount, "currency") for amount in _AMOUNTS], FileFormat())
+    table = read_table(path, [(amount, "currency") for amount in _AMOUNTS], FileFormat(), option="--items")
     there = table.columns
     id_column = next((name for name in _IDS if name in there), None)
     if id_column is None:

@@ -98,7 +98,8 @@ when = "error.type == 'invalid_request_error'"
 outcome = "refused"
 
 [statement]                            # how to read the provider's report later on; sealed with the batch
-reference = "reference"
+reference = "refund_id"                # the provider's id of the execution, as [provider.call] reference has it
+own_reference = "reference"            # where the report repeats our item's id
 key = "idempotency_key"
 amount_minor = "amount"
 currency = "currency"

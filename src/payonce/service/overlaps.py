@@ -15,6 +15,7 @@ from typing import Any, Final
 from payonce.core.errors import Problem, SealedError, UsageError
 from payonce.core.model import BatchSpec, NewItem
 from payonce.core.overlap import Acting, Clearance, same_account
+from payonce.core.wording import some
 from payonce.intake import Intake
 from payonce.ledger.protocol import Ledger
 
@@ -104,7 +105,7 @@ class OverlapError(SealedError):
     def __init__(self, batch: str, found: Overlaps, *, file: str, hint: str) -> None:
         others = ", ".join(found.batches)
         super().__init__(
-            f"{found.count} items of batch {batch} act on targets that another batch has acted on ({others})",
+            f"{some(found.count, 'item')} of batch {batch} {'acts' if found.count == 1 else 'act'} on targets that another batch has acted on ({others})",
             code="overlap",
             hint=hint,
         )

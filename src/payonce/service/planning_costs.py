@@ -15,6 +15,7 @@ from payonce.core.errors import ConfigError
 from payonce.core.keys import KeyMaker
 from payonce.core.model import Item, Limits, NewItem, Request
 from payonce.core.money import Money, format_minor
+from payonce.core.wording import some
 from payonce.providers.protocol import Provider
 from payonce.service.durations import money_text
 
@@ -110,7 +111,7 @@ def warnings_of(plan: CostPlan, budget: Mapping[str, int]) -> list[str]:
     """What somebody should know before the first call."""
     found = []
     if plan.unpriced:
-        found.append(f"{plan.unpriced} items have no price and will be refused: {plan.example}")
+        found.append(f"{some(plan.unpriced, 'item')} without a price will be refused: {plan.example}")
     for code, limit in budget.items():
         roughly, most = plan.estimated.get(code), plan.at_most.get(code)
         if roughly is not None and roughly > limit:

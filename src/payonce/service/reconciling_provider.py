@@ -18,6 +18,7 @@ from payonce.core.errors import UsageError
 from payonce.core.model import Actor, Item
 from payonce.core.outcome import Execution, Found, LookupFailed
 from payonce.core.states import ItemState, Settlement
+from payonce.core.wording import some
 from payonce.ledger.protocol import Ledger
 from payonce.providers.protocol import Identity, Provider
 from payonce.reconcile.model import Coverage, Entry
@@ -78,7 +79,7 @@ def reconcile_items(
         shown, provider = asyncio.run(look())
     except TimeoutError:
         raise UsageError(
-            f"the provider did not show {len(chosen)} items within {within_s:g} seconds",
+            f"the provider did not show {some(len(chosen), 'item')} within {within_s:g} seconds",
             code="lookup_failed", hint="nothing was compared; try again, or use a statement",
         ) from None  # fmt: skip
     check_bound(batch, provider[1], digest=provider[0])

@@ -14,6 +14,7 @@ from typing import Any, Final
 from payonce.core.errors import PayonceError
 from payonce.core.model import Batch, Item
 from payonce.core.states import BatchState
+from payonce.core.wording import some
 from payonce.ledger.actors import this_actor
 from payonce.reconcile.model import Kind
 from payonce.reconcile.report import Report, document
@@ -61,7 +62,7 @@ def _why_not(batch: Batch, chosen: Sequence[Item], *, wished: bool) -> str | Non
     if not chosen:
         return "nothing was sent"
     if len(chosen) > UNASKED_ITEMS and not wished:
-        return f"it takes {len(chosen)} look-ups; --reconcile makes them"
+        return f"it takes {some(len(chosen), 'look-up')}; --reconcile makes them"
     return None
 
 
