@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.cli.conftest import Desk
@@ -73,6 +75,16 @@ def test_an_unknown_item_is_committed_on_a_persons_word(doubtful: Desk) -> None:
     last = doubtful("show", "refunds", "R2", "--json").json["events"][-1]
     assert (last["type"], last["reason"]) == ("commit", "seen")
     assert doubtful("run", "batch.toml", "--json").code == 0
+
+
+def test_one_execution_settles_one_item(doubtful: Desk) -> None:
+    """The reference of a committed item is refused for another one; nothing changes."""
+    listed = doubtful("items", "refunds", "--state", "committed", "--json").out.splitlines()
+    taken = json.loads(listed[0])["reference"]
+    words = ("resolve", "refunds", "R2", "--as", "committed", "--amount", "10.00", "--reason", "seen", "--json")
+    said = doubtful(*words, "--reference", taken)
+    assert (said.code, said.json["error"]["code"]) == (2, "reference_taken")
+    assert state(doubtful, "R2") == "unknown"
 
 
 def test_another_billed_amount_is_kept_and_said(doubtful: Desk) -> None:

@@ -48,7 +48,7 @@ def test_every_item_is_sorted_and_reversing_the_extras_is_enough(run) -> None:
     assert sum(s.count for s in found.strangers) == strangers
     for extra in found.extras:
         kept = found.kept[extra.item]
-        assert (kept.at_us, kept.place) <= (extra.seen.at_us, extra.seen.place)
+        assert kept.at_us <= extra.seen.at_us
     gone = {extra.seen.reference for extra in found.extras}
     after = sort(wishes, [replace(one, undone=one.reference in gone) for one in seen])
     assert not after.extras and after.count(Found.MORE_THAN_ONE) == 0
@@ -64,3 +64,20 @@ def test_partial_refunds_of_one_charge_share_its_executions_by_amount() -> None:
     found = sort(wishes, seen)
     assert found.classes == {"a": Found.MORE_THAN_ONE, "b": Found.EXACTLY_ONE}
     assert [(e.item, e.seen.reference, e.kept) for e in found.extras] == [("a", "re_2", "re_1")]
+
+
+def test_of_executions_at_one_time_the_own_reference_and_then_the_older_end_of_the_list_decides() -> None:
+    """A list that begins with the newest shows the first execution last; an own reference counts more than the place."""
+    money = Money("5.00", "USD")
+    wishes = [Wish("a", "ch_a", money), Wish("b", "ch_b", money)]
+    newest_first = [
+        Seen(0, "re_b", money, (), "ch_b", at_us=9),
+        Seen(1, "re_later", money, (), "ch_a", at_us=5),
+        Seen(2, "re_first", money, (), "ch_a", at_us=5),
+    ]
+    assert sort(wishes, newest_first).kept["a"].reference == "re_first"
+    oldest_first = [replace(seen, place=2 - seen.place) for seen in newest_first[1:]]
+    oldest_first.append(replace(newest_first[0], place=5))
+    assert sort(wishes, oldest_first).kept["a"].reference == "re_first"
+    own = [newest_first[0], replace(newest_first[1], owns=("a",)), newest_first[2]]
+    assert sort(wishes, own).kept["a"].reference == "re_later"

@@ -1,14 +1,19 @@
 """Sorts every item of a run without a ledger: executed once, never, more than once, or with a wrong amount. Pure.
 
 An execution belongs to an item if it carries the item's reference, or, where it carries none of ours, if it lies on the
-item's target. The earliest execution with the right amount is kept, the provider's order deciding ties; several items on
-one target share its executions by their amounts. What nothing explains is listed, never forced on an item.
+item's target. The earliest execution with the right amount is kept. Of those at one time it is the one with the item's
+own reference, then the one that the provider's order shows as the first: a list that begins with the newest is read from
+its end. Several items on one target share its executions by their amounts. What nothing explains is listed, never forced
+on an item.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 
 from payonce.audit.model import Extra, Found, Seen, Sorted, Stranger, Wish
 
@@ -17,7 +22,7 @@ _LAST = 2**62
 
 def sort(wishes: Sequence[Wish], executions: Sequence[Seen]) -> Sorted:
     """The audit of some items against everything the provider shows. Item ids must be unique."""
-    live = sorted((seen for seen in executions if not seen.undone), key=_order)
+    live = sorted(_oldest_first([seen for seen in executions if not seen.undone]), key=_order)
     audit = _Audit(wishes)
     free = audit.by_own_reference(live)
     audit.by_target(free)
@@ -26,6 +31,29 @@ def sort(wishes: Sequence[Wish], executions: Sequence[Seen]) -> Sorted:
 
 def _order(seen: Seen) -> tuple[int, int]:
     return (seen.at_us if seen.at_us is not None else _LAST, seen.place)
+
+
+def _oldest_first(executions: Sequence[Seen]) -> Sequence[Seen]:
+    """The executions with places that rise with time. Which way a list runs is seen on each target first: look-ups put
+    one target's list after the other's."""
+    listed = sorted(executions, key=lambda seen: seen.place)
+    by_target: dict[str, list[Seen]] = defaultdict(list)
+    for seen in listed:
+        if seen.target is not None:
+            by_target[seen.target].append(seen)
+    turn = sum(_rises(found) for found in by_target.values()) or _rises(listed)
+    return [replace(seen, place=-seen.place) for seen in listed] if turn < 0 else listed
+
+
+def _rises(listed: Sequence[Seen]) -> int:
+    """How much more often the next one is later than earlier."""
+    times = [seen.at_us for seen in listed if seen.at_us is not None]
+    return sum((after > before) - (after < before) for before, after in pairwise(times))
+
+
+def _order_for(wish: Wish, seen: Seen) -> tuple[int, bool, int]:
+    at_us, place = _order(seen)
+    return at_us, wish.item not in (*seen.owns, seen.reference), place
 
 
 def _right(wish: Wish, seen: Seen) -> bool:
@@ -92,7 +120,7 @@ class _Audit:
         classes: dict[str, Found] = {}
         extras: list[Extra] = []
         for item, wish in self._wishes.items():
-            found = sorted(self._of[item], key=_order)
+            found = sorted(self._of[item], key=partial(_order_for, wish))
             if not found:
                 classes[item] = Found.NONE
                 continue

@@ -86,8 +86,8 @@ class Operator:
     def resolve(self, batch: str, item_id: str, decision: Decision) -> Item:
         """Says what became of an unknown item, on an operator's word, which goes into the trail.
 
-        Raises UsageError where the item is not unknown, or was billed another amount than asked and the decision does not
-        say that this is meant. ``planned`` gives the item a new generation: the person vouches that nothing was executed
+        Raises UsageError where the item is not unknown, was billed another amount than asked and the decision does not
+        say that this is meant, or another item is committed with the reference. ``planned`` gives the item a new generation: the person vouches that nothing was executed
         under the old key.
         """
         item = find_item(self.ledger, batch, item_id)
@@ -98,8 +98,22 @@ class Operator:
                 hint=_instead(batch, item),
             )
         _check_amount(item, decision)
+        self._check_reference(batch, item, decision)
         self._operate(batch, item, _resolution(item, decision), reason=decision.reason)
         return find_item(self.ledger, batch, item_id)
+
+    def _check_reference(self, batch: str, item: Item, decision: Decision) -> None:
+        """One execution settles one item: a reference that another one has would leave this one without any."""
+        if decision.reference is None:
+            return
+        committed = items(self.ledger, batch, states=[ItemState.COMMITTED])
+        other = next((one for one in committed if one.reference == decision.reference and one.id != item.id), None)
+        if other is not None:
+            raise UsageError(
+                f"{decision.reference!r} is the reference of item {other.id!r} already; nothing was written",
+                code="reference_taken",
+                hint=f"look at both: payonce show {batch} {other.id}; one execution settles one item",
+            )
 
     def _named(self, batch: str, item_ids: Sequence[str]) -> tuple[Item, ...]:
         chosen = tuple(find_item(self.ledger, batch, item_id) for item_id in dict.fromkeys(item_ids))
