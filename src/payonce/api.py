@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import functools
+import inspect
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from payonce.core.errors import UsageError
 from payonce.core.model import BatchSpec, Item, Limits, Status
 from payonce.core.money import Money
 from payonce.core.seal import Seal
@@ -101,7 +104,7 @@ async def run_async(batch: str, items: Iterable[ItemLike], operation: Callable[.
     batch file: without it, checkpoints are made where the ledger has a key of its own).
 
     Each item is executed at most once as far as the promises are kept; a crash at any instant leaves each item in one
-    state of the ledger. Raises InputError, SealedError, ConfigError (nothing was sent) and LedgerError (nothing more
+    state of the ledger. Raises UsageError, InputError, SealedError, ConfigError (nothing was sent) and LedgerError (nothing more
     was sent); how the run ended otherwise is in the result.
     """
     prepared = await asyncio.to_thread(functools.partial(_prepare, batch, items, operation, **settings))
@@ -130,6 +133,7 @@ def _prepare(
     **limits: Any,
 ) -> _Prepared:
     """Checks and seals; returns what is to be run."""
+    _known(limits)
     url = ledger or os.environ.get("PAYONCE_LEDGER") or DEFAULT_LEDGER
     chosen = _limits(**limits)
     kept = trail_settings(trail or {}, operation=kind)
@@ -170,6 +174,17 @@ def _prepare(
     return _Prepared(
         RunPlan(url, batch, chosen, make, progress=progress, payloads=kept.payloads, beside=beside), checkpoints
     )
+
+
+def _known(named: Iterable[str]) -> None:
+    """Refuses a setting that ``run`` does not have. Raises UsageError naming it and the nearest."""
+    limits = list(inspect.signature(_limits).parameters)
+    known = [*(name for name, p in inspect.signature(_prepare).parameters.items() if p.kind is p.KEYWORD_ONLY), *limits]
+    for name in named:
+        if name not in limits:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
+            raise UsageError(f"run has no setting {name!r}", code="unknown_setting", hint=hint)
 
 
 def _identity(operation: Callable[..., Any]) -> tuple[str | None, str | None]:

@@ -167,3 +167,15 @@ def test_a_restored_ledger_is_accepted_by_a_person_only(desk: Desk) -> None:
     again = desk("run", "batch.toml", "--json")
     assert again.code == 0, again
     assert desk.effects() == 2
+
+
+def test_a_guessed_id_is_said_where_another_column_could_be_it(desk: Desk) -> None:
+    """The column that was taken, and the option that takes another; nothing is said where the id was named or is the only
+    one."""
+    (desk.folder / "two.csv").write_text("request_id,refund_id,charge,amount,currency\nr1,x1,ch_1,1.00,USD\n")
+    (desk.folder / "one.csv").write_text("request_id,charge,amount,currency\nr1,ch_1,1.00,USD\n")
+    short = ("--provider", "simulator", "--set", "state=p.jsonl", "--plan-only", "--batch")
+    said = desk("refund", "two.csv", *short, "a")
+    assert "the id of each item is column 'request_id'; if it is 'refund_id', say --id COLUMN" in said.err
+    assert "--id" not in desk("refund", "two.csv", *short, "b", "--id", "refund_id").err
+    assert "--id" not in desk("refund", "one.csv", *short, "c").err

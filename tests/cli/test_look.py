@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from payonce.cli.history import header
 from tests.cli.conftest import Desk
 
 ITEM = {
@@ -143,3 +144,21 @@ def test_every_command_says_that_a_ledger_was_lost(done: Desk, command: list[str
     said = done(*command, "--json")
     assert (said.code, said.json["error"]["code"]) == (3, "ledger_lost"), said
     assert not (done.folder / "payonce.db").exists()
+
+
+@pytest.mark.parametrize(
+    "command", [["show", "nothere.toml", "R1"], ["status", "nothere.toml"], ["items", "nothere.toml"]]
+)
+def test_a_batch_file_that_is_not_there_is_said(desk: Desk, command: list[str]) -> None:
+    """As ``plan`` says it, and not that a ledger lacks a batch of that name."""
+    said, planned = desk(*command, "--json"), desk("plan", "nothere.toml", "--json")
+    assert said.code == planned.code == 2
+    assert said.json["error"] == planned.json["error"]
+    assert "nothere.toml" in said.json["error"]["message"]
+
+
+def test_show_says_what_a_call_cost() -> None:
+    """A paid call asks for no amount; what was billed has a line of its own."""
+    facts = {"item": "r1", "amount": None, "billed": "0.0042", "billed_currency": "USDC", "target": "r1", "reference": "g",
+             "settlement": "none", "attempts": 1, "generation": 0, "code": None}  # fmt: skip
+    assert ("cost", "0.0042 USDC") in list(header({"item": facts, "intent": None, "next": None, "events": []}))

@@ -36,6 +36,8 @@ def header(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if facts["amount"] is not None:
         billed = f", billed {facts['billed']} {facts['billed_currency']}" if facts["billed"] else ""
         yield "amount", f"{facts['amount']} {facts['currency']}{billed}"
+    elif facts["billed"]:
+        yield "cost", f"{facts['billed']} {facts['billed_currency']}"
     if facts["target"] != facts["item"]:
         yield "target", facts["target"]
     key = intent.get("key") or next((e["key"] for e in reversed(found["events"]) if e.get("key")), None)

@@ -35,7 +35,10 @@ _OPTIONS = (
 def _short(operation: str, text: str) -> click.Command:
     def execute(common: Common, /, **said: Any) -> Any:
         screen = Screen(common)
-        path, new = shortcuts.write(_wanted(operation, said), folder=Path.cwd())
+        wanted = _wanted(operation, said)
+        path, new = shortcuts.write(wanted, folder=Path.cwd())
+        if (guessed := shortcuts.guessed_id(wanted)) is not None:
+            screen.note(guessed)
         screen.note(f"batch file: {path.name} (after a crash: payonce run {path.name})")
         if said["plan_only"]:
             if common.json:

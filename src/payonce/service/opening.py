@@ -32,9 +32,12 @@ class Named:
 
 
 def named(batch: str, option: str | None) -> Named:
-    """The batch that an argument means: an id, or the path of a batch file, whose ledger then counts too."""
+    """The batch that an argument means: an id, or the path of a batch file, whose ledger then counts too.
+
+    Raises ConfigError where a batch file cannot be read or is not there; what ends in .toml is one.
+    """
     path = Path(batch)
-    if path.suffix == ".toml" and path.is_file():
+    if path.suffix == ".toml":
         # Imported here, so that a batch named by its id costs no reading of settings.
         from payonce.service.batchfile import load
 

@@ -21,6 +21,8 @@ from payonce.service import overlaps
 _NAMES: Final = frozenset({"id", "money", "amount", "amount_minor", "currency", "target"})
 # So often a seal is tried while other batches are sealed in between; each try compares with the new ones.
 _TRIES: Final = 5
+# So many problems are named in the error's text.
+_NAMED: Final = 3
 ItemLike = NewItem | Mapping[str, Any] | tuple[str, Money]
 
 
@@ -56,8 +58,10 @@ def check_items(items: Iterable[ItemLike], *, needs_money: bool, max_amount: Map
         seen[item.id] = place
         good.append(item)
     if problems:
+        first = "; ".join(f"item {problem.line}: {problem.message}" for problem in problems[:_NAMED])
+        more = ", and so on (all are in problems)" if len(problems) > _NAMED else ""
         raise InputError(
-            f"{len(problems)} of the items cannot be used; nothing was sealed",
+            f"{len(problems)} of the items cannot be used, nothing was sealed: {first}{more}",
             problems=tuple(problems),
             hint="correct every item that is named",
         )

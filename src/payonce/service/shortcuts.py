@@ -170,6 +170,24 @@ def _columns(wanted: Shortcut) -> dict[str, str]:
     return found
 
 
+def guessed_id(wanted: Shortcut) -> str | None:
+    """Which column was taken as the id, in words, where nobody named one and others could be it; None otherwise."""
+    if wanted.columns.id is not None:
+        return None
+    names = column_names(wanted.source)
+    taken = json.loads(_columns(wanted)["id"])
+    target = wanted.columns.target or _Finder(names, wanted.source).first(_TARGETS[wanted.operation])
+    others = [name for name in names if name not in (taken, target) and _like_an_id(name)]
+    if not others:
+        return None
+    return f"the id of each item is column {taken!r}; if it is {' or '.join(map(repr, others))}, say --id COLUMN"
+
+
+def _like_an_id(name: str) -> bool:
+    plain = name.strip().lower()
+    return plain in _IDS or plain.endswith(("_id", " id", "_request", "_reference", "_number"))
+
+
 class _Finder:
     """Finds columns by their names, whatever their case."""
 

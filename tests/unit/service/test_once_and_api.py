@@ -130,3 +130,15 @@ def test_every_bad_item_is_named(ledger: str) -> None:
     with pytest.raises(payonce.InputError) as caught:
         payonce.run("b", bad, lambda call: None, ledger=ledger)
     assert [p.line for p in caught.value.problems] == [1, 2, 3]
+    assert "item 1: " in str(caught.value) and "item 3: " in str(caught.value)
+    with pytest.raises(payonce.InputError) as many:
+        payonce.run("b", bad * 4, lambda call: None, ledger=ledger)
+    assert "item 3: " in str(many.value) and "item 4: " not in str(many.value)
+
+
+def test_a_misspelt_setting_is_named_with_the_nearest(ledger: str) -> None:
+    """Nothing is sealed for a setting that ``run`` does not have."""
+    with pytest.raises(payonce.UsageError) as caught:
+        payonce.run("b", [], lambda call: None, ledger=ledger, budjet=payonce.Money("1.00", "USD"))
+    assert caught.value.code == "unknown_setting"
+    assert "'budjet'" in caught.value.message and "'budget'" in caught.value.hint
