@@ -137,6 +137,34 @@ def test_a_log_that_contradicts_the_batch_is_refused_whole(desk: Desk, entry: di
     assert desk("status", "refunds", "--json").json["items"]["committed"] == 0
 
 
+def test_one_reference_for_two_items_refuses_the_file(desk: Desk) -> None:
+    """Both lines are named; so is a reference that another item is committed with. No item is left planned unseen."""
+    desk.write(items=3)
+    log(desk, [{"item": "R1", "refund_id": "re_a"}, {"item": "R2", "refund_id": "re_a"}])
+    said = desk("adopt", "batch.toml", "--from", "old.jsonl", "--json")
+    assert (said.code, said.json["error"]["code"]) == (2, "reference_taken")
+    assert "lines 1 and 2" in said.json["error"]["message"]
+    log(desk, [{"item": "R1", "refund_id": "re_a"}])
+    assert desk("adopt", "batch.toml", "--from", "old.jsonl", "--json").json["adopted"] == ["R1"]
+    log(desk, [{"item": "R2", "refund_id": "re_a"}])
+    said = desk("adopt", "batch.toml", "--from", "old.jsonl", "--json")
+    assert said.code == 2 and said.json["error"]["problems"][0]["code"] == "reference_taken"
+
+
+def test_a_line_that_is_no_success_proves_nothing(desk: Desk) -> None:
+    """With a reference too: unknown, never committed and never planned, unless other lines prove it."""
+    desk.write(items=6)
+    log(desk, [
+        {"item": "R1", "refund_id": "re_1", "status": "failed"}, {"item": "R2", "refund_id": "re_2", "status": "geplatzt"},
+        {"item": "R3", "refund_id": "re_3", "status": "pending"}, {"item": "R3", "refund_id": "re_3", "status": "Succeeded"},
+        {"item": "R4", "refund_id": "re_4", "status": "succeeded"}, {"item": "R4", "refund_id": "re_4", "status": "failed"},
+        {"item": "R5", "refund_id": "re_5a", "status": "failed"}, {"item": "R5", "refund_id": "re_5b", "status": "succeeded"},
+    ])  # fmt: skip
+    said = desk("adopt", "batch.toml", "--from", "old.jsonl", "--json")
+    assert said.json["unknown"] == ["R1", "R2", "R4"] and said.json["adopted"] == ["R3", "R5"]
+    assert said.json["items"]["planned"] == 1 and said.json["duplicates"] == []
+
+
 def test_executed_twice_according_to_the_log_is_one_commit_and_a_finding(desk: Desk) -> None:
     """The earliest is committed, the other becomes a duplicate that reverse can undo."""
     desk.write(items=2)

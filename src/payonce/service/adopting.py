@@ -22,7 +22,7 @@ from payonce.core.states import ItemEvent, ItemState, Settlement
 from payonce.ledger.protocol import Ledger
 from payonce.reconcile.mapping import read_mapping
 from payonce.reconcile.statement import Wanted, read_statement
-from payonce.service.adopting_log import Log, Logged, read_log, unproven
+from payonce.service.adopting_log import Log, Logged, proving, read_log, unproven
 from payonce.service.auditing import ask, executions_of
 from payonce.service.inspecting import find_batch, items
 from payonce.service.reconciling_ledger import ADOPTED
@@ -64,6 +64,7 @@ class Found:
     executions: tuple[Seen, ...]
     started: tuple[Logged, ...] = ()
     outsiders: tuple[Logged, ...] = ()
+    taken: tuple[tuple[Logged, str], ...] = ()
     torn: int | None = None
 
 
@@ -110,7 +111,24 @@ def _found(asked: Asked, batch: Batch, known: Mapping[str, Item]) -> Found:
         return Found(", ".join(statement.files), statement.sha256, seen)
     log = read_log(asked.file, (asked.mapping or {}).get("adopt"))
     outsiders = tuple(entry for entry in log.lines if entry.item not in known)
-    return Found(log.file, log.sha256, _executions(log, known), tuple(unproven(log)), outsiders, log.torn)
+    executions = _executions(log, known)
+    started = tuple(unproven(log, {item for seen in executions for item in seen.owns}))
+    return Found(log.file, log.sha256, executions, started, outsiders, _taken(log, known), log.torn)
+
+
+def _owner(known: Mapping[str, Item]) -> dict[str, str]:
+    """The item of each reference that the ledger has committed."""
+    return {item.reference: item.id for item in known.values() if item.state is ItemState.COMMITTED and item.reference}
+
+
+def _taken(log: Log, known: Mapping[str, Item]) -> tuple[tuple[Logged, str], ...]:
+    """The lines with a reference that another item is committed with, and that item."""
+    owner = _owner(known)
+    return tuple(
+        (entry, owner[entry.reference])
+        for entry in log.lines
+        if entry.reference is not None and owner.get(entry.reference, entry.item) != entry.item
+    )
 
 
 def _listed(file: Path, batch: Batch, known: Mapping[str, Item]) -> Found:
@@ -136,16 +154,16 @@ def _inside(found: Found, asked: Asked) -> Found:
 
 def _with_owners(executions: Sequence[Seen], known: Mapping[str, Item]) -> tuple[Seen, ...]:
     """An execution that the ledger has committed already is that item's, and never another's on the same target."""
-    owner = {item.reference: item.id for item in known.values() if item.state is ItemState.COMMITTED and item.reference}
+    owner = _owner(known)
     return tuple(
         replace(seen, owns=(owner[seen.reference],)) if seen.reference in owner else seen for seen in executions
     )
 
 
 def _executions(log: Log, known: Mapping[str, Item]) -> tuple[Seen, ...]:
-    """The log's executions, each reference once. An amount that is not stated is the item's own: the script ran on it."""
+    """The executions that the log proves, each reference once. An amount that is not stated is the item's own: the script ran on it."""
     seen: dict[str, Seen] = {}
-    for place, entry in enumerate(log.lines):
+    for place, entry in enumerate(proving(log)):
         if entry.reference is None or entry.reference in seen:
             continue
         item = known.get(entry.item)
@@ -191,6 +209,9 @@ def _contradictions(found: Found, known: Mapping[str, Item], kept: Mapping[str, 
             problem(seen.rows, item_id, "other_state", text)
     for entry in found.outsiders:
         problem((str(entry.line),), entry.item, "not_in_batch", f"{entry.item} is in the file and no item of the batch")
+    for entry, owner in found.taken:
+        text = f"{entry.item} has {entry.reference} in the file, and item {owner} is committed with it"
+        problem((str(entry.line),), entry.item, "reference_taken", text)
     return tuple(problems)
 
 

@@ -1,13 +1,14 @@
 """An old script's own log as executions: JSON Lines or CSV with an item's id and the provider's reference.
 
-A line with a reference proves an execution; one without proves only that something was started. A last line that was cut
+A line with a reference and no word against it proves an execution; any other proves only that something was started. One
+reference is one execution of one item, so lines that give it to two refuse the file. A last line that was cut
 off is set aside and named; damage anywhere else refuses the file, since what it hides could be money.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -33,6 +34,16 @@ _OTHERS: Final = {
     "status": ("status", "state", "ev", "event", "result"),
 }
 _NOTHING_HAPPENED: Final = frozenset({"skipped", "planned", "queued", "todo"})
+# Words of a line that has the provider's reference. Whatever is in neither proves nothing: it may be another word for "failed".
+_DONE: Final = frozenset({
+    "", "accepted", "ack", "captured", "committed", "complete", "completed", "confirmed", "created", "credited", "done", "executed",
+    "finished", "issued", "ok", "paid", "processed", "refunded", "response", "result", "settled", "succeeded", "success", "successful",
+    "transferred", "true", "200", "201",
+})  # fmt: skip
+_UNDER_WAY: Final = frozenset({
+    "in_progress", "in_transit", "intent", "pending", "processing", "request", "requested", "sending", "sent", "start", "started",
+    "submitted",
+})  # fmt: skip
 
 
 class AdoptTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,7 +61,7 @@ class AdoptTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @dataclass(frozen=True, slots=True)
 class Logged:
     """One line of a log: with a reference an execution, without one something that was started. ``money`` None: not
-    stated; ``minor`` an amount in minor units whose currency the line does not state."""
+    stated; ``minor`` an amount in minor units whose currency the line does not state; ``word`` its status, in small letters."""
 
     line: int
     item: str
@@ -59,6 +70,7 @@ class Logged:
     text: str | None = None
     minor: int | None = None
     at_us: int | None = None
+    word: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,24 @@ def read_log(path: Path, mapping: Mapping[str, Any] | None) -> Log:
     names = {name for _, record in records for name in record}
     columns = _columns(table, names, path.name)
     logged = tuple(entry for line, record in records if (entry := _entry(line, record, columns, path.name)) is not None)
+    _one_item_each(logged, path.name)
     return Log(path.name, sha256, logged, torn)
+
+
+def _one_item_each(lines: tuple[Logged, ...], file: str) -> None:
+    first: dict[str, Logged] = {}
+    for entry in lines:
+        if entry.reference is None:
+            continue
+        other = first.setdefault(entry.reference, entry)
+        if other.item != entry.item:
+            refuse(
+                f"{file}, lines {other.line} and {entry.line}: {entry.reference} is the reference of {other.item} and of {entry.item}",
+                code="reference_taken",
+                hint='one execution settles one item: find out whose it is and mend the log, or name another column: [adopt] reference = "COLUMN"',
+                file=file,
+                line=entry.line,
+            )
 
 
 Records = list[tuple[int, Mapping[str, str]]]
@@ -189,8 +218,9 @@ def _entry(line: int, record: Mapping[str, str], columns: Mapping[str, str], fil
         currency = currency_code(code)
         money = Money(amount, currency) if amount else Money.of_minor(int(minor), currency) if minor else None
     return Logged(
-        line, item, reference or None, money, amount or None, int(minor) if minor else None, _time(cell("time"))
-    )
+        line, item, reference or None, money, amount or None, int(minor) if minor else None, _time(cell("time")),
+        cell("status").lower(),
+    )  # fmt: skip
 
 
 def _time(text: str) -> int | None:
@@ -201,9 +231,14 @@ def _time(text: str) -> int | None:
     return None if moment is None else moment.at_us
 
 
-def unproven(log: Log) -> Iterator[Logged]:
-    """What was started and has no line that proves it, each item once, with its earliest line."""
-    proven = {entry.item for entry in log.lines if entry.reference}
+def proving(log: Log) -> list[Logged]:
+    """The lines that prove an execution: of each reference those that call it done, if none of its lines says otherwise."""
+    doubted = {entry.reference for entry in log.lines if entry.word not in _DONE and entry.word not in _UNDER_WAY}
+    return [e for e in log.lines if e.reference is not None and e.word in _DONE and e.reference not in doubted]
+
+
+def unproven(log: Log, proven: Collection[str]) -> Iterator[Logged]:
+    """What was started and is none of the proven items, each item once, with its earliest line."""
     seen: set[str] = set()
     for entry in log.lines:
         if entry.item not in proven and entry.item not in seen:
