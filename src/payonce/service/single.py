@@ -13,6 +13,7 @@ import functools
 import inspect
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -34,7 +35,7 @@ from payonce.core.errors import SealedError, UsageError
 from payonce.core.keys import derive_key
 from payonce.core.model import SECOND_US, BatchSpec, Declaration, Item, NewItem, OpenIntent, Request, Worker
 from payonce.core.money import Money
-from payonce.core.outcome import Executed, Found, LookupFailed, Outcome, Reply, Unresolved
+from payonce.core.outcome import Executed, Found, LookupFailed, NotExecuted, Outcome, Reply, Unresolved
 from payonce.core.states import ItemEvent, ItemState
 from payonce.engine.changes import change_for, evidence_of_found, evidence_of_reply, failed_lookup
 from payonce.providers.python_operation import Call, OperationSettings
@@ -43,6 +44,9 @@ from payonce.service.single_desk import MARGIN_US, Desk, ItemBusy, ItemRefused, 
 
 _ATTEMPTS: Final = 5
 _LONGEST_WAIT_US: Final = 120 * SECOND_US
+# So long a task waits for another of this process to leave, which takes a moment after a cancel; then it is told.
+_LEAVING_S: Final = 1.0
+_LOOK_S: Final = 0.02
 T = TypeVar("T")
 
 
@@ -117,6 +121,9 @@ class Once:
 
     def __enter__(self) -> OnceCall:
         desk = desk_of(self.ledger)
+        until_s = time.monotonic() + _LEAVING_S
+        while self._is_here(desk) and time.monotonic() < until_s:
+            time.sleep(_LOOK_S)
         found = desk.call(self._open)
         while not isinstance(found, OnceCall):
             time.sleep(self._wait(found))
@@ -127,14 +134,39 @@ class Once:
 
     async def __aenter__(self) -> OnceCall:
         desk = desk_of(self.ledger)
-        found = await desk.call_async(self._open)
+        until_s = time.monotonic() + _LEAVING_S
+        while self._is_here(desk) and time.monotonic() < until_s:  # noqa: ASYNC110 - it leaves in another thread
+            await asyncio.sleep(_LOOK_S)
+        found = await self._opened(desk)
         while not isinstance(found, OnceCall):
             await asyncio.sleep(self._wait(found))
             answer = self._ask(found.intent)
             reply = await answer if inspect.isawaitable(answer) else answer
             await desk.call_async(functools.partial(self._looked_up, intent=found.intent, reply=reply))
-            found = await desk.call_async(self._open)
+            found = await self._opened(desk)
         return self._entered(found)
+
+    def _is_here(self, desk: Desk) -> bool:
+        """Whether a task of this process has the item. One that was cancelled may be on its way out: its record takes
+        a moment."""
+        return (self.batch, self.item) in desk.active
+
+    async def _opened(self, desk: Desk) -> OnceCall | LookUpDue:
+        """``_open``; a task that is cancelled meanwhile gives back what was granted to it."""
+        opening = desk.submit(self._open)
+        try:
+            return await asyncio.wrap_future(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(functools.partial(self._give_back, desk))
+            raise
+
+    def _give_back(self, desk: Desk, opening: Future[OnceCall | LookUpDue]) -> None:
+        """The body was never entered, so surely nothing was executed by this grant."""
+        granted = None if opening.cancelled() or opening.exception() else opening.result()
+        if isinstance(granted, OnceCall) and not granted.done:
+            granted.outcome = NotExecuted("not_entered", "cancelled before the body was entered", load=True)
+            self._entered(granted)
+            desk.submit(functools.partial(self._record, fault=None))
 
     def _entered(self, call: OnceCall) -> OnceCall:
         self._call, self._started_us = call, time.time_ns() // 1000
@@ -166,7 +198,12 @@ class Once:
             raise self._busy("another task of this process has it")
         item = desk.item(self.batch, self.item)
         if item is None:
-            return self._first(desk)
+            try:
+                return self._first(desk)
+            except UsageError as taken:  # another process was quicker by a moment: nothing was written here
+                item = desk.item(self.batch, self.item) if taken.code == "duplicate_item" else None
+                if item is None:
+                    raise
         self._compare(item)
         if item.state is ItemState.COMMITTED:
             return OnceCall(item, None, self.batch, done=True, reference=item.reference)

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final, TypeVar
@@ -60,11 +60,15 @@ class Desk:
 
     def call(self, verb: Callable[[Desk], T]) -> T:
         """Runs a verb in the store's thread and waits."""
-        return self._pool.submit(self._do, verb).result()
+        return self.submit(verb).result()
+
+    def submit(self, verb: Callable[[Desk], T]) -> Future[T]:
+        """The same without waiting. The future can be cancelled only before the verb begins."""
+        return self._pool.submit(self._do, verb)
 
     async def call_async(self, verb: Callable[[Desk], T]) -> T:
         """The same without blocking the event loop."""
-        return await asyncio.wrap_future(self._pool.submit(self._do, verb))
+        return await asyncio.wrap_future(self.submit(verb))
 
     def _do(self, verb: Callable[[Desk], T]) -> T:
         self._look_after_rest()

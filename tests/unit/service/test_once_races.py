@@ -1,0 +1,116 @@
+"""Guarded calls that meet at one item: two processes at a new one, a cancelled task and the one that follows it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import payonce
+from payonce.core.model import Item
+from payonce.core.states import ItemState
+from payonce.service.single import Once, OnceCall
+from payonce.service.single_desk import Desk, desk_of
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> str:
+    """A new ledger's address."""
+    return f"sqlite:{tmp_path / 'payonce.db'}"
+
+
+def guard(ledger: str, item: str = "inv-1", *, key: bool = True) -> Once:
+    """A guarded call."""
+    return payonce.once(ledger, batch="payouts", item=item, money=payonce.Money("10.00", "USD"), key=key)
+
+
+def overtaken(monkeypatch: pytest.MonkeyPatch, desk: Desk, quicker: Callable[[], object]) -> None:
+    """Lets somebody else be quicker, once, between this process's look at an item and its writing."""
+    look = Desk.item
+    runs: list[object] = []
+
+    def item(self: Desk, batch: str, name: str) -> Item | None:
+        seen = look(self, batch, name)
+        if self is desk and not runs:
+            runs.append(None)
+            assert seen is None
+            quicker()
+        return seen
+
+    monkeypatch.setattr(Desk, "item", item)
+
+
+def test_two_processes_at_a_new_item(ledger: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slower one is told that it is busy; when the other is done, it is told that it is done."""
+    other, late = Desk(ledger), guard(ledger)
+    first = guard(ledger)
+    overtaken(monkeypatch, desk_of(ledger), lambda: other.call(first._open))
+    with pytest.raises(payonce.ItemBusy), late:
+        pytest.fail("the body was entered twice")
+
+    def done() -> None:
+        once = guard(ledger, "inv-2")
+        call = other.call(once._open)
+        assert isinstance(call, OnceCall)
+        call.executed("tr_2")
+        once._entered(call)
+        other.call(lambda desk: once._record(desk, fault=None))
+
+    overtaken(monkeypatch, desk_of(ledger), done)
+    with guard(ledger, "inv-2") as call:
+        assert (call.done, call.reference) == (True, "tr_2")
+
+
+def test_a_cancelled_task_is_followed_at_once(ledger: str) -> None:
+    """Nobody waited for its end: the next one waits the moment that its record takes."""
+
+    async def main() -> None:
+        inside = asyncio.Event()
+
+        async def pay() -> None:
+            async with guard(ledger):
+                inside.set()
+                await asyncio.sleep(60)
+
+        task = asyncio.create_task(pay())
+        await inside.wait()
+        task.cancel()
+        async with guard(ledger) as call:
+            assert not call.done
+            call.executed("tr_1")
+        assert task.cancelled()
+
+    asyncio.run(main())
+
+
+def test_cancelled_on_the_way_in(ledger: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The grant is given back: the body was never entered, so even without a key nothing is in doubt."""
+
+    async def main() -> None:
+        desk, hold = desk_of(ledger), threading.Event()
+        with guard(ledger, "warm") as call:
+            call.executed("tr_0")
+        began, first = threading.Event(), Once._first
+
+        def slow(once: Once, desk: Desk) -> OnceCall:
+            began.set()
+            hold.wait(10)
+            return first(once, desk)
+
+        monkeypatch.setattr(Once, "_first", slow)
+        task = asyncio.create_task(guard(ledger, key=False).__aenter__())
+        await asyncio.to_thread(began.wait, 10)
+        task.cancel()
+        hold.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        found = await desk.call_async(lambda d: d.item("payouts", "inv-1"))
+        assert found is not None and found.state in (ItemState.PENDING, ItemState.PLANNED)
+        async with guard(ledger, key=False) as call:
+            assert not call.done
+            call.executed("tr_1")
+
+    asyncio.run(main())
