@@ -180,11 +180,10 @@ def _known(named: Iterable[str]) -> None:
     """Refuses a setting that ``run`` does not have. Raises UsageError naming it and the nearest."""
     limits = list(inspect.signature(_limits).parameters)
     known = [*(name for name, p in inspect.signature(_prepare).parameters.items() if p.kind is p.KEYWORD_ONLY), *limits]
-    for name in named:
-        if name not in limits:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
-            raise UsageError(f"run has no setting {name!r}", code="unknown_setting", hint=hint)
+    for name in (name for name in named if name not in limits):
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
+        raise UsageError(f"run has no setting {name!r}", code="unknown_setting", hint=hint)
 
 
 def _identity(operation: Callable[..., Any]) -> tuple[str | None, str | None]:
