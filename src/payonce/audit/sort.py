@@ -34,21 +34,23 @@ def _order(seen: Seen) -> tuple[int, int]:
 
 
 def _oldest_first(executions: Sequence[Seen]) -> Sequence[Seen]:
-    """The executions with places that rise with time. Which way a list runs is seen on each target first: look-ups put
-    one target's list after the other's."""
+    """The executions with places that rise with time. Which way a list runs is seen on each target; where that does not
+    tell, a list that never rises begins with the newest. Look-ups put one target's list after the other's, so that the
+    whole proves less."""
     listed = sorted(executions, key=lambda seen: seen.place)
     by_target: dict[str, list[Seen]] = defaultdict(list)
     for seen in listed:
         if seen.target is not None:
             by_target[seen.target].append(seen)
-    turn = sum(_rises(found) for found in by_target.values()) or _rises(listed)
-    return [replace(seen, place=-seen.place) for seen in listed] if turn < 0 else listed
+    steps = [step for found in by_target.values() for step in _steps(found)]
+    turned = sum(steps) < 0 if steps else -1 in (overall := _steps(listed)) and 1 not in overall
+    return [replace(seen, place=-seen.place) for seen in listed] if turned else listed
 
 
-def _rises(listed: Sequence[Seen]) -> int:
-    """How much more often the next one is later than earlier."""
+def _steps(listed: Sequence[Seen]) -> list[int]:
+    """1 for each next one that is later, -1 for each that is earlier; nothing for those at one time."""
     times = [seen.at_us for seen in listed if seen.at_us is not None]
-    return sum((after > before) - (after < before) for before, after in pairwise(times))
+    return [1 if after > before else -1 for before, after in pairwise(times) if after != before]
 
 
 def _order_for(wish: Wish, seen: Seen) -> tuple[int, bool, int]:

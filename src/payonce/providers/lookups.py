@@ -7,6 +7,7 @@ the last page is LookupFailed.
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -221,8 +222,11 @@ class HttpLookup:
 
 
 def _oldest_first(executions: list[Execution]) -> tuple[Execution, ...]:
-    """By time where every entry tells one; otherwise in the provider's own order."""
+    """By time where every entry tells one; otherwise in the provider's own order. Of those at one time the first is the
+    one that the list's direction says; a list of one time only begins with the newest, as most do."""
     moments = [execution.at_us for execution in executions if execution.at_us is not None]
-    if len(moments) == len(executions):
-        return tuple(sorted(executions, key=lambda execution: execution.at_us or 0))
-    return tuple(executions)
+    if len(moments) != len(executions):
+        return tuple(executions)
+    rises = sum((after > before) - (after < before) for before, after in pairwise(moments))
+    listed = executions if rises > 0 else executions[::-1]
+    return tuple(sorted(listed, key=lambda execution: execution.at_us or 0))

@@ -49,7 +49,7 @@ def test_failed_executions_are_told_apart() -> None:
     """By the provider's own words."""
     found = Bench(table(), page({**ENTRY, "status": "failed"}, {**ENTRY, "id": "re_2", "status": "odd"})).look_up()
     assert isinstance(found, Found)
-    assert [(e.failed, e.settlement) for e in found.executions] == [(True, Settlement.FAILED), (False, Settlement.NONE)]
+    assert {(e.failed, e.settlement) for e in found.executions} == {(True, Settlement.FAILED), (False, Settlement.NONE)}
 
 
 def test_oldest_first_where_times_are_told() -> None:
@@ -58,6 +58,11 @@ def test_oldest_first_where_times_are_told() -> None:
     found = Bench(table(), page(*entries)).look_up()
     assert isinstance(found, Found)
     assert [e.reference for e in found.executions] == ["re_2", "re_1", "re_0"]
+    at_once = [{**ENTRY, "id": "re_9", "created": 9}, *({**ENTRY, "id": f"re_{n}", "created": 5} for n in range(2))]
+    for listed, expected in ((at_once, ["re_1", "re_0", "re_9"]), (at_once[::-1], ["re_1", "re_0", "re_9"])):
+        found = Bench(table(), page(*listed)).look_up()
+        assert isinstance(found, Found)
+        assert [e.reference for e in found.executions] == expected
     untimed = Bench(table(time=None), page(*entries)).look_up()
     assert isinstance(untimed, Found)
     assert [e.reference for e in untimed.executions] == ["re_0", "re_1", "re_2"]
