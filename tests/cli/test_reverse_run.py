@@ -153,6 +153,20 @@ def test_duplicates_of_a_batch_are_undone_with_its_own_settings(desk: Desk, stri
     assert [one["status"] for one in stripe.refunds.values()] == ["pending", "pending", "canceled"]
     assert desk("audit", "--items", "batch.toml", "--from-provider", "batch.toml", "--json").json["extras"] == []
     assert desk("reverse", "refunds", "--out", "undo2.csv", "--json").json["already"] == ["re_2"]
+    # The cancellation is committed under the id of what it cancelled; a report that does not show that it came back still says
+    # that it was executed once too often.
+    (desk.folder / "map.toml").write_text(TRANSFERS.partition("type =")[0])
+    rows = [["id", "invoice", "amount", "currency", "created"]]
+    rows += [
+        [name, f"R{one['charge'][-1]}", one["amount"], "usd", one["created"]] for name, one in stripe.refunds.items()
+    ]
+    with (desk.folder / "statement.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    said = desk("reconcile", "refunds", "--statement", "statement.csv", "--map", "map.toml", "--json")
+    assert [(d["class"], d["reference"]) for d in said.json["discrepancies"]] == [("duplicate", "re_2")]
+    assert (
+        said.json["elsewhere"] == [] and desk("reverse", "refunds", "--out", "undo3.csv", "--json").json["items"] == 0
+    )
 
 
 def test_the_provider_s_listing_is_adopted(desk: Desk, stripe: FakeStripe) -> None:
