@@ -13,6 +13,7 @@ BY_HAND = """
 planned    intent        pending
 planned    skip          skipped
 planned    refuse        refused
+planned    undecided     unknown
 pending    resend        pending
 pending    takeover      pending
 pending    unresolved    pending

@@ -82,6 +82,9 @@ TRANSITIONS: Final[dict[tuple[ItemState, ItemEvent], ItemState]] = {
     (_S.PLANNED, _E.SKIP): _S.SKIPPED,
     # A guard refuses it before anything was sent (an amount over the limit, no such target at the provider).
     (_S.PLANNED, _E.REFUSE): _S.REFUSED,
+    # Not to be sent, though it has no call out: it was paid again and its earlier call may have been executed, or the
+    # provider shows an execution under its reference or key that this ledger does not know.
+    (_S.PLANNED, _E.UNDECIDED): _S.UNKNOWN,
     # Sent again under the same key, after the key's rules or a look-up allowed it.
     (_S.PENDING, _E.RESEND): _S.PENDING,
     # The worker that wrote the intent is dead; the new one resolves, it does not just send.

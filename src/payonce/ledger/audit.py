@@ -45,7 +45,7 @@ def check_batch(row: BatchRow, items: Iterable[ItemRow], opens: Mapping[int, Ope
             held is not None and bool(held.flags & UNKNOWN) != (item.state is ItemState.UNKNOWN)
         ):
             faults.append(f"item {item.id} of batch {row.id} is {item.state}, but its open intent says otherwise")
-        if held is not None and holders.setdefault(item.target, item.n) != item.n:
+        if held is not None and held.target and holders.setdefault(item.target, item.n) != item.n:
             faults.append(f"two items of batch {row.id} are open on target {item.target}")
         state, currency, minor = share(item, held)
         counted[state, currency][0] += 1

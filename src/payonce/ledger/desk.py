@@ -93,7 +93,7 @@ class Desk:
     def open_up(self, row: ItemRow, opened: OpenRow) -> None:
         """A planned item got an open intent."""
         self.opens[row.n] = self._opened[row.n] = opened
-        if self.batch.targets:
+        if self.batch.targets and opened.target is not None:
             self.holders[row.target] = row.n
 
     def change(self, held: OpenRow) -> None:
@@ -106,7 +106,7 @@ class Desk:
         self._changed.pop(row.n, None)
         if self._opened.pop(row.n, None) is None:
             self._closed.add(row.n)
-        if self.batch.targets:
+        if self.batch.targets and self.holders.get(row.target) == row.n:
             self.holders[row.target] = None
 
     def shift(self, row: ItemRow, before: Share, *, begun: bool = False) -> None:

@@ -11,6 +11,7 @@ from payonce.core.keys import digest
 from payonce.core.model import Finding
 from payonce.core.money import format_minor
 from payonce.core.states import BatchState, ItemEvent, ItemState, Settlement
+from payonce.ledger import again
 from payonce.ledger.desk import Desk, share
 from payonce.ledger.rows import (
     ALREADY_DONE,
@@ -40,6 +41,9 @@ def move(desk: Desk, row: ItemRow, held: OpenRow | None, change: Change, after: 
     row.updated_us = desk.log.now_us
     if change.code is not None:
         row.code, row.message = change.code or None, change.message or None
+    opened = again.hold(desk, row) if held is None and after is _S.UNKNOWN else None
+    if opened is not None:
+        opened.code, opened.message = row.code, row.message
     if held is not None:
         if after.holds_money:
             _keep_open(desk, row, held, change)
@@ -51,7 +55,7 @@ def move(desk: Desk, row: ItemRow, held: OpenRow | None, change: Change, after: 
         desk.batch.sent -= 1  # counted with its intent, but no byte of it left
     desk.batch.rate_limited += change.rate_limited
     desk.shift(row, before)
-    _emit(desk, row, change, attempt, stamp)
+    _emit(desk, row, change, attempt, stamp, reserve=None if opened is None else again.reserve(opened))
     if change.output is not None or change.kept:
         desk.returned(OutputRow(row.n, change.output, dump(change.kept) if change.kept else None))
     for finding in change.findings:
@@ -112,6 +116,8 @@ def _settle_row(row: ItemRow, held: OpenRow | None, change: Change) -> None:
             row.first_sent_us = held.first_sent_us if held is not None and used and not renewed else 0
         case _E.PAY_AGAIN:
             row.not_before_us, row.first_sent_us = change.not_before_us, 0
+            if held is not None:
+                again.mark(row, held)
         case _E.RETRY:
             row.not_before_us, row.spent, row.first_sent_us = change.not_before_us, 0, 0
             if change.generation is None and row.attempts:
@@ -123,7 +129,15 @@ def _settle_row(row: ItemRow, held: OpenRow | None, change: Change) -> None:
         row.generation = change.generation
 
 
-def _emit(desk: Desk, row: ItemRow, change: Change, attempt: tuple[int, int, str | None], stamp: Stamp) -> None:
+def _emit(
+    desk: Desk,
+    row: ItemRow,
+    change: Change,
+    attempt: tuple[int, int, str | None],
+    stamp: Stamp,
+    *,
+    reserve: Mapping[str, str] | None = None,
+) -> None:
     body: dict[str, Any] = {
         "type": change.event,
         "batch": desk.batch.id,
@@ -144,6 +158,8 @@ def _emit(desk: Desk, row: ItemRow, change: Change, attempt: tuple[int, int, str
     if change.settlement is not None and (change.settlement is not Settlement.NONE or change.event is _E.SETTLE):
         body["settlement"] = change.settlement.value
     _amounts(body, row)
+    if reserve is not None:
+        body["reserve"] = dict(reserve)
     if row.generation != attempt[0]:
         body["new_generation"] = row.generation
     if change.not_before_us or change.retry_at_us:
@@ -201,12 +217,14 @@ def _back_to_planned(desk: Desk, row: ItemRow, stamp: Stamp) -> None:
 
 
 def skip(desk: Desk, row: ItemRow, *, code: str, message: str, stamp: Stamp) -> None:
-    """A planned item is skipped, with its event. One of whose calls some were executed is a finding: money may have moved."""
+    """A planned item is skipped, with its event. One of whose calls some were executed is a finding: money may have moved.
+    One that was paid again is unknown instead: its earlier call may have been executed."""
     findings: tuple[Finding, ...] = ()
     if row.step:
         message = f"{message} after {row.step} of its calls had been executed"
         findings = (Finding("half_done", row.id, {"steps": row.step, "carry": load(row.carry)}),)
-    move(desk, row, None, Change(row.n, _E.SKIP, code=code, message=message, findings=findings), _S.SKIPPED, stamp)
+    change = again.in_doubt(row, Change(row.n, _E.SKIP, code=code, message=message, findings=findings))
+    move(desk, row, None, change, _S.SKIPPED if change.event is _E.SKIP else _S.UNKNOWN, stamp)
 
 
 def trip(desk: Desk, change: Change, stamp: Stamp) -> None:

@@ -14,7 +14,7 @@ from payonce.core.commands import Change, Command, Intend, Landed
 from payonce.core.events import plain
 from payonce.core.money import Money, format_minor
 from payonce.core.states import TRANSITIONS, BatchState, ItemEvent, ItemState
-from payonce.ledger import costs, effects
+from payonce.ledger import again, costs, effects
 from payonce.ledger.desk import Desk, share
 from payonce.ledger.requests import request_digest
 from payonce.ledger.rows import BURNT, NO_INTENT, UNKNOWN, ItemRow, OpenRow
@@ -91,7 +91,7 @@ def _intend(desk: Desk, row: ItemRow, command: Intend, author: Author) -> Landed
         return _STALE
     if worker and desk.batch.state is not BatchState.RUNNING:
         return Landed.NOT_RUNNING
-    if held is None and desk.batch.targets and desk.holders.get(row.target) is not None:
+    if held is None and _is_busy(desk, row):
         return Landed.TARGET_BUSY
     hold = _hold(row, held, command.reserve)
     if worker and _over_budget(desk, held, hold):
@@ -110,6 +110,11 @@ def _intend(desk: Desk, row: ItemRow, command: Intend, author: Author) -> Landed
     desk.shift(row, before, begun=worker)
     _emit_intent(desk, row, held, command, author)
     return _LANDED
+
+
+def _is_busy(desk: Desk, row: ItemRow) -> bool:
+    """Whether another pending or unknown item is on the target."""
+    return desk.batch.targets and desk.holders.get(row.target) is not None
 
 
 def _hold(row: ItemRow, held: OpenRow | None, reserve: Money | None) -> tuple[int | None, str | None]:
@@ -203,6 +208,8 @@ def _emit_intent(desk: Desk, row: ItemRow, held: OpenRow, command: Intend, autho
 
 
 def _change(desk: Desk, row: ItemRow, change: Change, author: Author) -> Landed:
+    if author.is_worker or row.state is _S.PLANNED:
+        change = again.in_doubt(row, change)
     after = TRANSITIONS.get((row.state, change.event))
     if after is None or change.event not in (WORKERS_EVENTS if author.is_worker else OPERATORS_EVENTS):
         return _STALE
@@ -216,6 +223,10 @@ def _change(desk: Desk, row: ItemRow, change: Change, author: Author) -> Landed:
     )
     if change.event is _E.PAY_AGAIN and (allowed := costs.may_pay_again(desk, held)) is not _LANDED:
         return allowed
+    if held is None and after is _S.UNKNOWN and not again.was_paid_again(row) and _is_busy(desk, row):
+        return Landed.TARGET_BUSY
+    if not author.is_worker:
+        again.decided(row, change)
     effects.move(desk, row, held, change, after, author.stamp)
     if change.event is _E.COMMIT or change.event is _E.PAY_AGAIN:
         costs.after(desk, row, held, change, author.stamp)

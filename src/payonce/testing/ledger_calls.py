@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from payonce.core.commands import BatchCommand, Landed
+from payonce.core.commands import BatchCommand, Change, Landed
 from payonce.core.model import NewItem, Worker
 from payonce.core.money import Money
 from payonce.core.states import BatchState, ItemEvent, ItemState
@@ -76,6 +76,33 @@ class CallCases:
         world.change(worker, 1, ItemEvent.PAY_AGAIN)
         assert world.intend(worker, 1, reserve=_RESERVE) is Landed.LANDED
         assert world.intend(worker, 2, reserve=_RESERVE) is Landed.OVER_BUDGET
+
+    @pytest.mark.parametrize("how", ["refused", "skipped", "refused before its call", "cancelled", "late"])
+    def test_what_was_paid_again_is_never_taken_for_not_executed(self, world: World, how: str) -> None:
+        """Its first call may have been executed: no refusal and no cancel ends it, it is unknown and holds its money,
+        until a person decides; then it may be refused like any other."""
+        worker = _calls(world, budget={"USDC": 9_000_000}, **_again(9_000_000))
+        world.intend(worker, 1, reserve=_RESERVE)
+        assert world.change(worker, 1, ItemEvent.PAY_AGAIN, code="timeout") is Landed.LANDED
+        if how in ("refused", "skipped", "late"):
+            world.intend(worker, 1, reserve=_RESERVE)
+        if how in ("cancelled", "late"):
+            world.control(BatchCommand.CANCEL)
+        if how == "late":
+            assert world.change(worker, 1, ItemEvent.NOT_EXECUTED, code="not_sent") is Landed.LANDED
+        elif how != "cancelled":
+            event = ItemEvent.SKIP if how == "skipped" else ItemEvent.REFUSE
+            assert world.change(worker, 1, event, code="bad", message="no") is Landed.LANDED
+        world.reopen()
+        item, status = world.item(1), world.ledger.status("refunds")
+        assert item.state is ItemState.UNKNOWN and str(item.code).endswith("_after_unresolved")
+        assert status.minor("USDC", ItemState.UNKNOWN) == 1_000_000
+        assert world.operate(1, Change(1, ItemEvent.RETRY)) is Landed.STALE
+        world.assert_sound()
+        world.ledger.leave(worker)
+        assert world.operate(1, Change(1, ItemEvent.REFUSE, code="operator")) is Landed.LANDED
+        assert world.item(1).state is ItemState.REFUSED
+        world.assert_sound()
 
     @pytest.mark.parametrize("operation", ["refund", "payout", "invoice"])
     def test_money_is_never_paid_again(self, world: World, operation: str) -> None:

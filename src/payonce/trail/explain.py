@@ -182,5 +182,7 @@ class Replay:
             story.codes[n] = hash((said.code or None, said.message))
         if said.type == "settle" and said.settlement is not None:
             story.settlements[n] = SETTLEMENTS[said.settlement]
+        if said.reserve is not None:  # a planned item became unknown
+            story.holds[n] = (said.reserve["amount"], said.reserve["currency"])
         if not STATES[after].holds_money:
             story.holds.pop(n, None)
