@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from payonce.core.commands import BatchCommand, Control, Landed
+from payonce.ledger.actors import this_actor
 from payonce.service import reconciling_run
 from payonce.service.opening import opened
 from tests.cli.conftest import Desk
+from tests.unit.ledger.ledgers import intent
 
 
 def events(desk: Desk) -> int:
@@ -73,6 +76,22 @@ def test_a_provider_that_cannot_be_asked_is_said_and_fails_nothing(desk: Desk) -
     assert (said.json["reconciliation"]["asked"], said.json["reconciliation"]["code"]) == (False, "no_lookup")
 
 
+def test_what_is_still_pending_is_no_finding(desk: Desk) -> None:
+    """Cancelled while a call was in flight: the next run decides it, so nothing is compared yet."""
+    desk.write(items=3)
+    desk("plan", "batch.toml")
+    url = f"sqlite:{desk.folder / 'payonce.db'}"
+    with opened(url) as ledger:
+        worker = ledger.join("refunds", actor=this_actor(), lease_us=60_000_000)
+        ledger.control("refunds", Control(BatchCommand.START), actor=this_actor(), worker=worker)
+        assert ledger.write(worker, [intent(1)]) == (Landed.LANDED,)
+        ledger.leave(worker)
+        ledger.control("refunds", Control(BatchCommand.CANCEL, reason="stop"), actor=this_actor())
+    proof = reconciling_run.after_run(url, desk.folder / "batch.toml", batch="refunds", wished=True)
+    assert not proof.document["asked"] and "pending" in proof.document["why"]
+    assert events(desk) == 0
+
+
 def test_a_provider_that_does_not_answer_holds_up_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unasked, the look-ups have a bound in time; the run ends as it would."""
     desk.write(items=3)
@@ -116,3 +135,39 @@ def test_an_adopted_item_that_was_only_started_is_decided_by_the_provider(desk: 
     assert (shown["state"], shown["reference"]) == ("committed", "re_old")
     assert desk("run", "batch.toml", "--yes", "--quiet").code == 0
     assert desk.effects() == 3
+
+
+def test_a_batch_younger_than_the_look_ups_lag_is_not_covered(desk: Desk) -> None:
+    """Nothing is shown yet: said in words, no finding and no refusal; what is older and missing is refused."""
+    desk.write(items=3, provider='lookup_lag = "1h"')
+    said = desk("run", "batch.toml", "--yes", "--json")
+    assert said.code == 0, said.err
+    proof = said.json["reconciliation"]
+    assert proof["asked"] and not proof["found"] and proof["classes"]["not_covered"] == 3
+    assert "too recent" in desk("run", "batch.toml", "--yes", "--reconcile").out
+    desk.write(items=3)
+    (desk.folder / "provider.jsonl").write_text("")
+    text = (desk.folder / "batch.toml").read_text().replace('id = "refunds"', 'id = "gone"')
+    (desk.folder / "batch.toml").write_text(text)
+    desk.rows([f"S{n},ch_s{n},10.00" for n in range(3)])
+    assert desk("run", "batch.toml", "--yes", "--no-reconcile", "--quiet").code == 0
+    (desk.folder / "provider.jsonl").write_text("")
+    gone = desk("run", "batch.toml", "--yes", "--reconcile", "--json").json["reconciliation"]
+    assert (gone["asked"], gone["code"]) == (False, "nothing_matches") and "should show 3" in gone["why"]
+
+
+def test_an_execution_of_an_item_that_was_not_sent_is_seen(desk: Desk) -> None:
+    """Somebody else made it: the provider's account says so, as a file of the same books does."""
+    desk.write(items=3)
+    assert desk("run", "batch.toml", "--yes", "--quiet", "--no-reconcile").code == 0
+    text = (desk.folder / "batch.toml").read_text().replace('id = "refunds"', 'id = "again"')
+    (desk.folder / "batch.toml").write_text(text)
+    desk.rows(["S2,ch_s2,10.00", "S3,ch_s3,10.00"])
+    assert desk("plan", "batch.toml").code == 0 and desk("cancel", "again", "--yes").code == 0
+    path = desk.folder / "provider.jsonl"
+    lines = path.read_text().splitlines()
+    other = json.loads(next(line for line in lines if '"R2"' in line and '"effect"' in line).replace("R2", "S2"))
+    effect = other["effect"] | {"id": "re_by_hand", "key": None, "target": "ch_s2"}
+    path.write_text("\n".join([*lines, json.dumps({"effect": effect})]) + "\n")
+    said = desk("reconcile", "batch.toml", "--from-provider", "--json")
+    assert said.json["classes"]["status_mismatch"] == 1 and said.json["discrepancies"][0]["item"] == "S2"

@@ -185,7 +185,7 @@ def ask(path: Path, chosen: Sequence[Item]) -> Listed:
         return planning.provider_of(file, environ=os.environ, columns=columns or None)
 
     limits = file.limits
-    shown, (_, identity, _) = asyncio.run(
+    shown, (_, identity, _), _ = asyncio.run(
         listing(make, chosen, concurrency=limits.concurrency, rate_per_ks=limits.rate_per_ks)
     )
     return Listed(as_statement(shown, name=f"{file.provider['kind']} look-up", until_us=0, lag_us=0), identity)

@@ -7,7 +7,7 @@ none, the trail's event with the statement's digest, findings with a life, and `
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,9 +82,17 @@ def _recorded(ledger: Ledger, batch: Batch, statement: Statement, result: Reconc
     return report
 
 
-def reconcile_statement(ledger: Ledger, batch: Batch, statement: Statement, asked: Asked, *, actor: Actor) -> Report:
+def reconcile_statement(
+    ledger: Ledger,
+    batch: Batch,
+    statement: Statement,
+    asked: Asked,
+    *,
+    actor: Actor,
+    comparing: Callable[[Ledger, Batch, Statement], Reconciliation] = compare,
+) -> Report:
     """As ``reconcile_files``, with a statement that was read or fetched already."""
-    result = compare(ledger, batch, statement)
+    result = comparing(ledger, batch, statement)
     known = findings.open_new(ledger, batch.spec.id, result, statement, actor=actor)
     applied: list[dict[str, Any]] = []
     left: list[dict[str, Any]] = []
@@ -93,7 +101,7 @@ def reconcile_statement(ledger: Ledger, batch: Batch, statement: Statement, aske
     if asked.apply and result.proven:
         applied, left = apply(ledger, batch.spec.id, result.proven, statement, actor=actor)
         later = sum(change["proves"] in (Proof.RETURNED.value, Proof.FAILED.value) for change in applied)
-        result = compare(ledger, batch, statement)
+        result = comparing(ledger, batch, statement)
     recorded = record(ledger, batch.spec.id, money, statement, actor=actor) if asked.apply else 0
     lives = findings.lives(ledger, batch.spec.id) if applied else known
     report = Report(

@@ -1,6 +1,7 @@
 """The provider's own answers as a statement: its look-up, asked item by item, at a modest pace.
 
-Reads only. A listing that is not whole proves nothing, so one item that cannot be looked up ends it with an error.
+Reads only. A listing that is not whole proves nothing, so one item that cannot be looked up ends it with an error; of an
+item that was never executed, as far as the ledger knows, an answer would prove nothing missing, so that it is set aside.
 """
 
 from __future__ import annotations
@@ -15,26 +16,32 @@ from pathlib import Path
 from typing import Final
 
 from payonce.core.errors import UsageError
-from payonce.core.model import Actor, Item
+from payonce.core.model import Actor, Batch, Item
 from payonce.core.outcome import Execution, Found, LookupFailed
 from payonce.core.states import ItemState, Settlement
 from payonce.core.wording import some
 from payonce.ledger.protocol import Ledger
 from payonce.providers.protocol import Identity, Provider
-from payonce.reconcile.model import Coverage, Entry
+from payonce.reconcile.errors import refuse
+from payonce.reconcile.match import reconcile
+from payonce.reconcile.model import Coverage, Entry, Kind, Reconciliation
 from payonce.reconcile.pairing import CLOCK_TOLERANCE_US
 from payonce.reconcile.report import Report
 from payonce.reconcile.statement import Statement
 from payonce.service import batchfile, planning
 from payonce.service.inspecting import find_batch, items
 from payonce.service.reconciling import Asked, reconcile_statement
+from payonce.service.reconciling_compare import compare
+from payonce.service.reconciling_ledger import ledger_lines, with_times
 from payonce.service.running import check_bound
 
 _TRIES: Final = 5
 _SECOND_US: Final = 1_000_000
 _MAY_BE_EXECUTED: Final = (ItemState.UNKNOWN, ItemState.PENDING)
-# Every execution that was shown, with the item it was asked for; the provider's digest, identity and lag.
-Shown = tuple[list[tuple[Item, Execution]], tuple[str, Identity, int]]
+_NOT_EXECUTED: Final = (ItemState.REFUSED, ItemState.SKIPPED)
+# Every execution that was shown, with the item it was asked for; the provider's digest, identity and lag; what could not
+# be looked up and need not be.
+Shown = tuple[list[tuple[Item, Execution]], tuple[str, Identity, int], list[Item]]
 _CAME_BACK: Final = (Settlement.RETURNED, Settlement.FAILED)
 
 
@@ -54,8 +61,14 @@ def reconcile_provider(ledger: Ledger, file: Path, asked: Asked, *, actor: Actor
 
 
 def asked_about(known: Iterable[Item]) -> list[Item]:
-    """The items that something may have been executed for, by a run or by whoever was here before."""
-    return [item for item in known if item.attempts or item.reference or item.state in _MAY_BE_EXECUTED]
+    """All that are not just planned: what a run may have executed, and what it refused or skipped, which somebody else may
+    have executed. The latter come last, so that what is shown of a target is told of the former."""
+    asked = [item for item in known if _may_be_executed(item) or item.state in _NOT_EXECUTED]
+    return sorted(asked, key=lambda item: item.state in _NOT_EXECUTED)
+
+
+def _may_be_executed(item: Item) -> bool:
+    return bool(item.attempts or item.reference or item.state in _MAY_BE_EXECUTED)
 
 
 def reconcile_items(
@@ -76,7 +89,7 @@ def reconcile_items(
             return await listing(make, chosen, concurrency=limits.concurrency, rate_per_ks=limits.rate_per_ks)
 
     try:
-        shown, provider = asyncio.run(look())
+        shown, provider, unread = asyncio.run(look())
     except TimeoutError:
         raise UsageError(
             f"the provider did not show {some(len(chosen), 'item')} within {within_s:g} seconds",
@@ -85,8 +98,28 @@ def reconcile_items(
     check_bound(batch, provider[1], digest=provider[0])
     statement = as_statement(shown, name=f"{loaded.provider['kind']} look-up", until_us=started_us, lag_us=provider[2])
     earlier = None if batch.started_us is None else batch.started_us - CLOCK_TOLERANCE_US
-    statement = replace(statement, entries=_earlier_apart(statement.entries, chosen, earlier))
-    return reconcile_statement(ledger, batch, statement, asked, actor=actor)
+    ignored = tuple((f"item {item.id}", f"{item.state.value}, and could not be looked up") for item in unread)
+    entries = _earlier_apart(statement.entries, chosen, earlier)
+    statement = replace(statement, entries=entries, ignored=ignored, rows=statement.rows + len(ignored))
+    return reconcile_statement(ledger, batch, statement, asked, actor=actor, comparing=_compare)
+
+
+def _compare(ledger: Ledger, batch: Batch, statement: Statement) -> Reconciliation:
+    """The comparison of what was shown. Where that is nothing of the batch's time, what is younger than the lag is not covered;
+    raises StatementError where something older is missing, since the look-up may be of the wrong place."""
+    if not all(entry.outside for entry in statement.entries):
+        return compare(ledger, batch, statement)
+    lines = ledger_lines(ledger, batch)
+    lines = with_times(ledger, batch.spec.id, lines, range(len(lines)))
+    result = reconcile(lines, statement.entries, statement.coverage)
+    missing = result.counts.get(Kind.MISSING_AT_PROVIDER, 0)
+    if missing:
+        refuse(
+            f"the provider's look-up shows none of the batch's executed items, and should show {missing}",
+            code="nothing_matches",
+            hint="another account, or [provider.lookup] reads the wrong place; payonce items shows the references",
+        )
+    return result
 
 
 def _earlier_apart(entries: Sequence[Entry], chosen: Sequence[Item], before_us: int | None) -> tuple[Entry, ...]:
@@ -95,7 +128,7 @@ def _earlier_apart(entries: Sequence[Entry], chosen: Sequence[Item], before_us: 
         return tuple(entries)
     ours = {item.reference for item in chosen if item.reference}
     # Where an item's outcome is not known, an earlier execution may be its own: somebody else may have started it.
-    open_targets = {item.target for item in chosen if item.state is not ItemState.COMMITTED}
+    open_targets = {item.target for item in chosen if item.state is not ItemState.COMMITTED and _may_be_executed(item)}
 
     def other(entry: Entry) -> bool:
         early = entry.at_us is not None and entry.at_us < before_us
@@ -113,7 +146,8 @@ def _earlier_apart(entries: Sequence[Entry], chosen: Sequence[Item], before_us: 
 async def listing(
     make: Callable[[], Provider], chosen: Sequence[Item], *, concurrency: int, rate_per_ks: int | None = None
 ) -> Shown:
-    """Every execution on the items' targets, each once, with the provider's digest, identity and lag.
+    """Every execution on the items' targets, each once, with the provider's digest, identity and lag, and the refused and
+    skipped items that could not be looked up.
 
     Raises UsageError ``no_lookup`` and ``lookup_failed``.
     """
@@ -127,7 +161,7 @@ async def listing(
         gate = asyncio.Semaphore(max(1, min(concurrency, 16)))
         pace = _Pace(rate_per_ks)
 
-        async def one(item: Item) -> Found:
+        async def one(item: Item) -> Found | None:
             async with gate:
                 await pace.wait()
                 return await _found(provider, item)
@@ -138,12 +172,13 @@ async def listing(
     seen: set[str] = set()
     shown: list[tuple[Item, Execution]] = []
     for item, answer in zip(chosen, answers, strict=True):
-        for execution in answer.executions:
+        for execution in () if answer is None else answer.executions:
             # Items on one target are shown the same executions; each counts once.
             if execution.reference not in seen:
                 seen.add(execution.reference)
                 shown.append((item, execution))
-    return shown, (provider.provider_digest, identity, declared.lag_us)
+    unread = [item for item, answer in zip(chosen, answers, strict=True) if answer is None]
+    return shown, (provider.provider_digest, identity, declared.lag_us), unread
 
 
 class _Pace:
@@ -161,18 +196,22 @@ class _Pace:
             await asyncio.sleep(at - now)
 
 
-async def _found(provider: Provider, item: Item) -> Found:
+async def _found(provider: Provider, item: Item) -> Found | None:
+    """The answer for an item; None for one that was never executed and is not answered, such as on a target that is none."""
+    spare = item.state in _NOT_EXECUTED and not item.attempts
     wait_us = 250_000
     answer: Found | LookupFailed = LookupFailed("not_asked")
     for _ in range(_TRIES):
         answer = await provider.lookup(item, key=None, step=item.step, timeout_us=provider.declaration.timeout_us)
         if isinstance(answer, Found):
             return answer
-        if answer.stop or answer.final:
+        if answer.stop or answer.final or (spare and not answer.load):
             break
         await asyncio.sleep(max(wait_us, answer.retry_after_us or 0) / _SECOND_US)
         wait_us *= 2
     assert isinstance(answer, LookupFailed), "a found answer was returned"
+    if spare and not answer.stop:
+        return None
     raise UsageError(
         f"item {item.id} could not be looked up: {answer.message or answer.code}",
         code="lookup_failed",
