@@ -95,6 +95,11 @@ def _show_reconciled(screen: Screen, found: Mapping[str, Any], *, file: str) -> 
         return
     classes = ", ".join(f"{count} {kind}" for kind, count in found["classes"].items() if count) or "nothing to compare"
     screen.prose(f"  provider {classes}", style={"fg": "yellow"} if found["found"] else None)
+    if found["classes"].get("not_covered"):
+        screen.prose(
+            "           not_covered: too recent for the look-up to show it for certain, or from before the batch began;"
+        )
+        screen.prose(f"           payonce reconcile {quote(file)} --from-provider asks again")
     for currency, sums in found["balance"].items():
         screen.prose(f"           {sums['ledger']} + {sums['explained']} = {sums['statement']} {currency}")
     if found["found"]:
