@@ -9,6 +9,7 @@ from payonce.core.money import Money
 from payonce.core.overlap import Acting
 
 ACTED_OUTSIDE: Final = "acted_outside"
+OWN_EXECUTION: Final = "own_execution_shown"
 
 
 def acted_outside(target: str, *, taken: Money | None, ours: Iterable[Acting]) -> str | None:

@@ -121,10 +121,24 @@ def _echoes(declaration: Declaration) -> bool:
     return lookup is not None and (lookup.own_reference or lookup.key)
 
 
+def under_our_mark(found: Found, item: Item, *, key: str | None, claimed: Set[str]) -> tuple[Execution, ...]:
+    """Executions that carry the item's own reference or key, did not fail and belong to no other item, whatever their
+    amount and time."""
+    return tuple(
+        e
+        for e in found.executions
+        if not e.failed and e.reference not in claimed and _carries(e, item_id=item.id, key=key)
+    )
+
+
 def _carries_ours(execution: Execution, intent: OpenIntent) -> bool:
-    if execution.own_reference is not None and execution.own_reference == intent.item.id:
+    return _carries(execution, item_id=intent.item.id, key=intent.key)
+
+
+def _carries(execution: Execution, *, item_id: str, key: str | None) -> bool:
+    if execution.own_reference is not None and execution.own_reference == item_id:
         return True
-    return execution.key is not None and execution.key == intent.key
+    return execution.key is not None and execution.key == key
 
 
 def _is_long_before(execution: Execution, intent: OpenIntent) -> bool:

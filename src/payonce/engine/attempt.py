@@ -219,7 +219,7 @@ class Caller:
         tries = item.attempts if isinstance(verdict, Doubt) and verdict.in_progress else item.spent
         return full_jitter_us(tries + 1, rand=self.session.clock.rand())
 
-    async def refuse(self, item: Item, verdict: Refuse | LeaveOut, data: dict[str, Any]) -> None:
+    async def refuse(self, item: Item, verdict: Refuse | LeaveOut | GiveUp, data: dict[str, Any]) -> None:
         """Records that an item is not sent, and hands it back."""
         await self._record(item, verdict, data)
 

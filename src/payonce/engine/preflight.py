@@ -16,6 +16,7 @@ from payonce.core.backoff import LONGEST_WAIT_US, full_jitter_us
 from payonce.core.commands import BatchCommand, Control, StopBatch
 from payonce.core.decide import (
     Absent,
+    GiveUp,
     LeaveOut,
     PlanAgain,
     Refuse,
@@ -28,13 +29,14 @@ from payonce.core.events import plain
 from payonce.core.model import Item, OpenIntent
 from payonce.core.outcome import LookupFailed, NotExecuted
 from payonce.core.overlap import Acting, same_account
-from payonce.core.preflight import ACTED_OUTSIDE, acted_outside
+from payonce.core.preflight import ACTED_OUTSIDE, OWN_EXECUTION, acted_outside
+from payonce.core.sighting import under_our_mark
 from payonce.core.states import BatchState, ItemState
 from payonce.engine.changes import evidence_of_found
 from payonce.engine.session import Session
 from payonce.providers.protocol import Preflight
 
-Record = Callable[[Item, Refuse | LeaveOut, dict[str, Any]], Awaitable[None]]
+Record = Callable[[Item, Refuse | LeaveOut | GiveUp, dict[str, Any]], Awaitable[None]]
 # Items in these states may show at the provider.
 _SHOWS: Final = (ItemState.PENDING, ItemState.COMMITTED, ItemState.UNKNOWN)
 
@@ -93,6 +95,10 @@ class TargetCheck:
             outside = await self._outside(item, found)
             if outside is None:
                 return True
+            if self.session.declaration.lookup is not None and await self._is_held(item, evidence):
+                return False
+            if item.code == ACTED_OUTSIDE or self.session.batch.spec.config.get("allow_overlap"):
+                return True  # a person has seen it, and put it back or allowed it beforehand
             code, message = ACTED_OUTSIDE, outside
         elif found.stop:
             await self._stop(StopBatch(code, message))
@@ -103,7 +109,7 @@ class TargetCheck:
         await self._refuse(item, Refuse(code, message), evidence)
         return False
 
-    async def _refuse(self, item: Item, verdict: Refuse | LeaveOut, evidence: dict[str, Any]) -> None:
+    async def _refuse(self, item: Item, verdict: Refuse | LeaveOut | GiveUp, evidence: dict[str, Any]) -> None:
         """Records it. A tripwire it may have sprung is heeded at once: no intent is there to be turned away."""
         session = self.session
         await self.record(item, verdict, evidence)
@@ -138,14 +144,34 @@ class TargetCheck:
         await self._refuse(item, left_out, evidence | evidence_of_found(reply))
         return False
 
+    async def _is_held(self, item: Item, evidence: dict[str, Any]) -> bool:
+        """One look-up after a read that shows an outside use: whether the item is not sent now. An execution under its own
+        reference or key is never paid again, whoever allows it: a ledger was lost, and a person says what it is."""
+        session, key = self.session, self.key(item)
+        await session.pacer.turn()
+        async with self.calls:
+            reply = await session.provider.lookup(item, key=key, step=0, timeout_us=session.timeout_us)
+        if isinstance(reply, LookupFailed):
+            await self._wait(item, reply)
+            return True
+        references = [execution.reference for execution in reply.executions]
+        claimed = await session.ledger.claimed_references(session.batch.spec.id, references) if references else ()
+        own = under_our_mark(reply, item, key=key, claimed=frozenset(claimed))
+        if not own:
+            return False
+        shown = ", ".join(f"{one.reference}" + (f" over {one.money}" if one.money else "") for one in own)
+        text = f"the provider shows {shown} under this item's own reference or key, and this ledger does not know it"
+        await self._refuse(item, GiveUp(OWN_EXECUTION, text), evidence | evidence_of_found(reply))
+        return True
+
     async def _outside(self, item: Item, found: Preflight) -> str | None:
         """What was done to the target that no batch of this ledger did, in words; None where there is nothing.
 
         The ledger is read after the provider, and an intent is there before its call: whatever of ours the provider
-        showed, the ledger shows. A planned item with this code was put back by a person, who has seen it.
+        showed, the ledger shows.
         """
         session = self.session
-        if not found.touched or item.code == ACTED_OUTSIDE or session.batch.spec.config.get("allow_overlap"):
+        if not found.touched:
             return None
         if self._ledger is None:
             self._ledger = _LedgerReads(session)

@@ -25,7 +25,7 @@ from payonce.ledger.memory import MemoryLedger
 from payonce.providers.protocol import Preflight
 from payonce.providers.python import PythonProvider
 from payonce.providers.python_operation import Call, operation
-from payonce.service.operating import Operator
+from payonce.service.operating import Decision, Operator
 from payonce.service.running import limits_data
 
 USD = Money("1.00", "USD")
@@ -260,6 +260,24 @@ def test_what_was_done_outside_the_ledger_is_refused_until_a_person_allows_it(tm
     Operator(world.store, Actor()).retry("b", ["r0"], reason="looked into it")
     assert world.run().exit_code == 0
     assert world.called == ["r0"]
+
+
+@pytest.mark.parametrize("allowed", ["", "retried", "overlap"])
+def test_what_a_lost_ledger_did_for_this_item_is_never_paid_again(tmp_path: Path, allowed: str) -> None:
+    """It is unknown, names the reference, and is resolved with it; a retry of an earlier refusal sends nothing either."""
+    world = World(tmp_path, lambda item: OUTSIDE)
+    world.seal(some(), **({"allow_overlap": "agreed"} if allowed == "overlap" else {}))
+    if allowed == "retried":
+        assert world.run().exit_code == 1
+        Operator(world.store, Actor()).retry("b", ["r0"], reason="looked into it")
+    world.found = [Execution("re_theirs", USD), Execution("re_ours", USD, own_reference="r0")]
+    assert world.run().exit_code == 1
+    held = world.items()["r0"]
+    assert (held.state, held.code, world.called) == (ItemState.UNKNOWN, "own_execution_shown", [])
+    assert "re_ours over 1.00 USD" in (held.message or "")
+    assert world.store.status("b").minor("USD", ItemState.UNKNOWN) == 100
+    Operator(world.store, Actor()).resolve("b", "r0", Decision(ItemState.COMMITTED, "seen", reference="re_ours"))
+    assert (world.run().exit_code, world.called) == (0, [])
 
 
 def test_an_overlap_that_was_allowed_allows_this_too(tmp_path: Path) -> None:
