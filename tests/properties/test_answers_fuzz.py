@@ -258,7 +258,7 @@ def test_mutated_answers(name: str, data: st.DataObject) -> None:
     _fuzz(name, data)
 
 
-@pytest.mark.slow
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name", RIGS)
 @settings(max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())

@@ -129,7 +129,7 @@ def test_damaged_bytes(sample: str, data: st.DataObject) -> None:
     _fuzz(sample, data)
 
 
-@pytest.mark.slow
+@pytest.mark.lengthy
 @pytest.mark.parametrize("sample", SAMPLES)
 @settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
