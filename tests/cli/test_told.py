@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 import payonce
 from payonce.cli.common import Common
-from payonce.cli.progress import Meter, line
-from payonce.cli.screen import broken
-from payonce.cli.summary import next_after
+from payonce.cli.progress import Meter, Progress, line
+from payonce.cli.screen import Screen, broken
+from payonce.cli.summary import next_after, outcome_json, show_outcome
 from payonce.core.model import Batch, BatchSpec, Status, Tally
 from payonce.core.states import BatchState, ItemState
-from payonce.engine.run import RunOutcome
+from payonce.engine.run import RunOutcome, outcome_of
+from payonce.engine.stop import End, Ending
 from payonce.service.report import shown_state
 from tests.cli.conftest import Desk
 
@@ -96,6 +99,43 @@ def test_one_right_next_step(code: str, held: bool, first: str, resumes: bool) -
     assert step.startswith(first)
     assert step.endswith("payonce run b.toml")
     assert ("payonce resume" in step) is resumes
+
+
+def test_counts_from_before_the_first_call_are_not_told_as_the_end() -> None:
+    """The first reading is of before the run; a later one is the last known state."""
+    progress = Progress(Common(quiet=True))
+    progress(status(workers=1))
+    assert progress.last is None
+    later = replace(status(workers=1), calls_sent=2)
+    progress(later)
+    assert progress.last == later
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"), [(True, "these counts were read while it ran"), (False, "no counts are known")]
+)
+def test_a_ledger_that_cannot_be_read_at_the_end(seen: bool, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is said, in words and in JSON."""
+    outcome = RunOutcome(3, BatchState.HALTED, code="ledger_io", reason="why", status=None)
+    last = status(workers=1) if seen else None
+    show_outcome(Screen(Common()), outcome, batch="b", file="b.toml", status=last, unknown=[])
+    said = " ".join(capsys.readouterr().out.split())
+    assert words in said and ("2 planned" in said) is seen
+    assert outcome_json(outcome, batch="b", status=last, unknown=[])["last_seen"]
+
+
+def test_what_a_cancel_left_pending_is_decided_by_the_same_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 75 says what is left, and the next step is the command itself."""
+    left = replace(status(workers=0), tallies=(Tally(ItemState.PENDING, "USD", 3, 3000),))
+    session = SimpleNamespace(
+        worker=SimpleNamespace(others=0), trouble=None, spool_lost=[], spool=SimpleNamespace(written=0)
+    )
+    outcome = outcome_of(End(Ending.CANCELLED, "cancelled", "why"), left, session)  # type: ignore[arg-type]
+    assert outcome.exit_code == 75
+    show_outcome(Screen(Common()), outcome, batch="b", file="b.toml", status=left, unknown=[])
+    said = "".join(capsys.readouterr())
+    assert "3 items still pending; the same command decides" in said
+    assert "payonce run b.toml" in said
 
 
 def test_lines_are_broken_between_words() -> None:

@@ -65,6 +65,7 @@ class Progress:
         self._meter = Meter()
         self._shown_s = 0.0
         self.last: Status | None = None
+        self._first = True
         self._terminal = sys.stderr.isatty()
         if not self._terminal:
             self._shown_s = time.monotonic()
@@ -83,7 +84,9 @@ class Progress:
 
     def __call__(self, status: Status, *_: Any, **__: Any) -> None:
         """A new reading; shown if the last one is long enough ago."""
-        self.last = status
+        if not self._first:  # the first reading is of before the run's first call: no news of how it ended
+            self.last = status
+        self._first = False
         if self._silent:
             return
         now = time.monotonic()

@@ -9,7 +9,7 @@ from typing import Any
 from payonce.cli.screen import Screen
 from payonce.cli.words import STATE_STYLE, counts, money_words, show_findings, some
 from payonce.core.model import Status
-from payonce.core.states import BatchState
+from payonce.core.states import BatchState, ItemState
 from payonce.engine.run import RunOutcome
 from payonce.service.report import status_json
 
@@ -43,6 +43,7 @@ def outcome_json(
     shown["unknown"] = [item["item"] for item in unknown]
     shown["findings_open"] = findings
     shown["trouble"] = status.trouble if status is not None else None
+    shown["last_seen"] = outcome.status is None
     return shown
 
 
@@ -63,6 +64,9 @@ def show_outcome(
         screen.prose(f"  reason   {outcome.reason}" + (f" ({outcome.code})" if outcome.code else ""))
     if status is not None and status.trouble and outcome.state is not BatchState.FINISHED:
         screen.prose(f"  trouble  {status.trouble}")
+    if outcome.status is None:
+        told = "no counts are known" if status is None else "these counts were read while it ran"
+        screen.prose(f"  unread   the ledger cannot be read now; {told}")
     if status is not None:
         shown = status_json(status)
         screen.prose(f"  items    {counts(shown['items'])}")
@@ -82,10 +86,18 @@ def show_outcome(
         screen.prose(f"  spool    {some(outcome.spooled, 'answer')}, taken in by the next start")
     for answer in outcome.lost:
         screen.error(f"neither ledger nor spool took this answer; keep it: {answer}")
-    screen.prose(f"  exit     {outcome.exit_code}: {MEANING.get(outcome.exit_code, '')}")
+    screen.prose(f"  exit     {outcome.exit_code}: {_meaning(outcome, status)}")
     step = next_after(outcome, batch=batch, file=file, held=status is not None and status.batch.held)
     if step:
         screen.next_step(step)
+
+
+def _meaning(outcome: RunOutcome, status: Status | None) -> str:
+    """What the exit code means here."""
+    pending = 0 if status is None else status.count(ItemState.PENDING)
+    if outcome.exit_code == 75 and pending and outcome.code != "signal":
+        return f"{some(pending, 'item')} still pending; the same command decides what became of them"
+    return MEANING.get(outcome.exit_code, "")
 
 
 def _show_reconciled(screen: Screen, found: Mapping[str, Any], *, file: str) -> None:

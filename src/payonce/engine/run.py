@@ -93,6 +93,7 @@ _EXITS: Final = {
     Ending.HALTED: 3,
     Ending.HELD: 1,
 }
+_SAID: Final = (Ending.HALTED, Ending.INTERRUPTED)
 
 
 def outcome_of(end: End | None, status: Status | None, session: Session) -> RunOutcome:
@@ -100,8 +101,11 @@ def outcome_of(end: End | None, status: Status | None, session: Session) -> RunO
     open_items = 0 if status is None else sum(status.count(s) for s in ItemState if s.is_open)
     if end is not None and end.ending is Ending.INTERRUPTED and status is not None and not open_items:
         end = None  # the signal came when everything was done
-    exit_code = (1 if left or open_items else 0) if end is None else _EXITS.get(end.ending, 1 if left else 0)
+    settled = 75 if open_items else 1 if left else 0  # what is open after a cancel, the same command decides
+    exit_code = settled if end is None else _EXITS.get(end.ending, settled)
     state = BatchState.HALTED if status is None else status.batch.state
+    if state is BatchState.RUNNING and end is not None and end.ending in _SAID and not session.worker.others:
+        state = BatchState.HALTED  # the ledger took no word of it
     return RunOutcome(
         exit_code,
         state,

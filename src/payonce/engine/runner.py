@@ -321,6 +321,9 @@ class Runner:
                 await self._sweep_cancelled()
             if end is not None and end.ending in commands and not self.session.worker.others:
                 await self._control(commands[end.ending], worker=self.session.worker, code=end.code, reason=end.message)
+        except (LedgerError, UsageError):
+            pass  # a ledger that takes nothing any more may still be read
+        try:
             return await self.ledger.status(self.batch.spec.id)
         except (LedgerError, UsageError):
             return None

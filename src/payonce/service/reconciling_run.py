@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from payonce.core.errors import PayonceError
 from payonce.core.model import Batch, Item
-from payonce.core.states import BatchState
+from payonce.core.states import BatchState, ItemState
 from payonce.core.wording import some
 from payonce.ledger.actors import this_actor
 from payonce.reconcile.model import Kind
@@ -47,6 +47,9 @@ def after_run(url: str, batch_file: Path, *, batch: str, wished: bool) -> Reconc
             known = find_batch(ledger, batch)
             if known.state not in (BatchState.FINISHED, BatchState.CANCELLED) and not wished:
                 return _not("the batch has not ended")
+            left = next(items(ledger, batch, states=[ItemState.PENDING], limit=1), None)
+            if left is not None:
+                return _not("some items are still pending; the next run decides them, and then the provider is asked")
             chosen = asked_about(items(ledger, batch))
             why = _why_not(known, chosen, wished=wished)
             if why is not None:

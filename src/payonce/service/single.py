@@ -164,7 +164,7 @@ class Once:
         """The body was never entered, so surely nothing was executed by this grant."""
         granted = None if opening.cancelled() or opening.exception() else opening.result()
         if isinstance(granted, OnceCall) and not granted.done:
-            granted.outcome = NotExecuted("not_entered", "cancelled before the body was entered", load=True)
+            granted.outcome = NotExecuted("not_sent", "cancelled before the body was entered", load=True)
             self._entered(granted)
             desk.submit(functools.partial(self._record, fault=None))
 

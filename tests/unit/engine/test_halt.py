@@ -108,6 +108,10 @@ def test_a_ledger_fault_at_any_write(tmp_path: Path, good: int, key: bool, looku
     halted = run(store, FaultyLedger(store, good=good), far, tmp_path)
     assert halted.exit_code == 3
     assert halted.lost == ()
+    assert (halted.status, halted.state) == (
+        store.status("b"),
+        BatchState.HALTED,
+    )  # what is durable, not an old reading
     assert sum(far.done.values()) <= good + 3
     alive = False
     ended = run(store, InlineLedger(store), far, tmp_path)
