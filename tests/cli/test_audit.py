@@ -151,6 +151,16 @@ def test_one_reference_for_two_items_refuses_the_file(desk: Desk) -> None:
     assert said.code == 2 and said.json["error"]["problems"][0]["code"] == "reference_taken"
 
 
+def test_one_reference_with_two_amounts_refuses_the_file(desk: Desk) -> None:
+    """No line is dropped for another one that happens to fit the batch."""
+    desk.write(items=1)
+    entry = {"item": "R1", "refund_id": "re_1", "currency": "USD"}
+    log(desk, [{**entry, "amount": "10.0"}, {**entry, "amount": "10.00"}, {**entry, "amount": "9.00"}])
+    said = desk("adopt", "batch.toml", "--from", "old.jsonl", "--json")
+    assert (said.code, said.json["error"]["code"]) == (2, "other_amount")
+    assert "lines 1 and 3" in said.json["error"]["message"]
+
+
 def test_a_line_that_is_no_success_proves_nothing(desk: Desk) -> None:
     """With a reference too: unknown, never committed and never planned, unless other lines prove it."""
     desk.write(items=6)

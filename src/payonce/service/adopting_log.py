@@ -114,6 +114,11 @@ def _one_item_each(lines: tuple[Logged, ...], file: str) -> None:
                 file=file,
                 line=entry.line,
             )
+        if other.money is not None and entry.money is not None and other.money != entry.money:
+            refuse(
+                f"{file}, lines {other.line} and {entry.line}: {entry.reference} is of {other.money} and of {entry.money}",
+                code="other_amount", hint="find out which of the two was executed and mend the log", file=file, line=entry.line,
+            )  # fmt: skip
 
 
 Records = list[tuple[int, Mapping[str, str]]]
