@@ -66,7 +66,7 @@ def _note(desk: Desk, row: ItemRow, held: OpenRow, change: Change, stamp: effect
         "currency": currency,
         "code": change.code,
         "attempt": row.attempts,
-        "note": f"{change.code or 'no answer'}: its call {row.attempts} may have been executed and is paid for once more",
+        "note": f"{change.code or 'no answer'}: its call {row.attempts} may have been executed, it may be paid for once more",
     }
     reference = row.reference or load(row.carry).get("answer_id")
     if reference is not None:
