@@ -35,6 +35,7 @@ class Schedule:
         self._waiting: dict[str, deque[Item]] = {}
         self._waiting_count = 0
         self._owner: dict[str, int] = {}  # the item that holds each target
+        self._sent: dict[str, int] = {}  # the planned item in hand on each target
         self._held: set[int] = set()
         self._resolving: set[int] = set()
         self.active = 0
@@ -116,6 +117,7 @@ class Schedule:
                 self._enqueue(item)  # a pending item took its target meanwhile
                 continue
             self.active += 1
+            self._sent[item.target] = item.n
             return Task(item.n, item.target, item)
         return None
 
@@ -149,12 +151,18 @@ class Schedule:
         """The item stays pending and is to be looked at again at a time; its target stays taken."""
         self.moved += 1
         self.active -= 1
+        self._put_down(n, target)
         self._push_due(n, target, at_us)
 
     def _release(self, n: int, target: str) -> None:
-        """The item does not hold its target any more: the next one that waits for it is ready."""
+        """The item does not hold its target any more: the next one that waits for it is ready, unless the item took it
+        from a planned one that is still in hand."""
         self._resolving.discard(n)
+        self._put_down(n, target)
         if self._owner.get(target) != n:
+            return
+        if target in self._sent:
+            self._owner[target] = self._sent[target]
             return
         del self._owner[target]
         waiting = self._waiting.get(target)
@@ -166,3 +174,7 @@ class Schedule:
         self._ready.appendleft(item)
         if not waiting:
             del self._waiting[target]
+
+    def _put_down(self, n: int, target: str) -> None:
+        if self._sent.get(target) == n:
+            del self._sent[target]

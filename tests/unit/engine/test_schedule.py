@@ -258,5 +258,5 @@ class Sweeps(RuleBasedStateMachine):
         assert self.schedule.is_empty
 
 
-Sweeps.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+Sweeps.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 TestSweeps = Sweeps.TestCase
