@@ -39,6 +39,7 @@ def arrived(ledger: Ledger, batch: Batch, result: Reconciliation, statement: Sta
 def record(ledger: Ledger, batch: str, proven: Sequence[Proven], statement: Statement, *, actor: Actor) -> int:
     """Writes that the money arrived, an event an item; how many were written. A crash half-way leaves whole changes."""
     return sum(
-        ledger.operate(batch, one.line.item, [change_of(one, statement)], actor=actor, reason=REASONS[Proof.SETTLED]) is Landed.LANDED
+        ledger.operate(batch, one.line.item, [change_of(one, statement)], actor=actor, reason=REASONS[Proof.SETTLED])
+        is Landed.LANDED
         for one in proven
     )
