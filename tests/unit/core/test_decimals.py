@@ -187,7 +187,11 @@ def test_statements_from_stripes_api_are_in_its_units(tmp_path: Path) -> None:
     ]
     path = statements.written(tmp_path, "\n".join(rows) + "\n", "balance.jsonl")
     found = statements.read(path)
-    assert sorted(str(Money.of_minor(one.legs[0], one.currency)) for one in found.entries) == ["12.50 USD", "5 ISK", "5.00 MGA"]
+    assert sorted(str(Money.of_minor(one.legs[0], one.currency)) for one in found.entries) == [
+        "12.50 USD",
+        "5 ISK",
+        "5.00 MGA",
+    ]
     path.write_text(rows[0].replace("500", "505"))
     with pytest.raises(StatementError):
         statements.read(path)
