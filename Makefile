@@ -40,7 +40,7 @@ imports: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 
 unit: $(STAMP)   ## the tests alone
-	$(BIN)/python -m pytest -n 3 -q -m "not lengthy"
+	$(BIN)/python -m pytest -n 3 --dist worksteal -q -m "not lengthy"
 
 SECONDS := 1200
 torture: $(STAMP) ## make torture SECONDS=1200 SEED=: kills at random for half the time, then the crash tests at full size for the rest
