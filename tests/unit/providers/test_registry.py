@@ -100,7 +100,7 @@ async def once(provider: Provider, item: Item = ITEM) -> Outcome:
     try:
         key = KEY if provider.declaration.key else None
         request = provider.prepare(item, key=key, step=0)
-        reply = await provider.send(request, item, key=key, timeout_us=300_000, gate=lambda: True)
+        reply = await provider.send(request, item, key=key, timeout_us=1_000_000, gate=lambda: True)
         return reply.outcome
     finally:
         await provider.close()
