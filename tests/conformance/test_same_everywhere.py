@@ -24,7 +24,7 @@ def test_sqlite_shows_what_memory_shows(history: list[Step], targets: bool) -> N
     _same(history, targets)
 
 
-@pytest.mark.slow
+@pytest.mark.lengthy
 @settings(max_examples=600, deadline=None)
 @given(history=histories, targets=st.booleans())
 def test_sqlite_shows_what_memory_shows_at_length(history: list[Step], targets: bool) -> None:
