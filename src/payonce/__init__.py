@@ -5,8 +5,9 @@ Names are imported when they are first used, so that ``import payonce`` costs ne
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from payonce.core.lazily import names_of
 
 if TYPE_CHECKING:
     from payonce.api import Counts, Result, once, run, run_async
@@ -49,6 +50,7 @@ _HOMES = {
         "SealedError",
         "UsageError",
     ),
+    "payonce.core.model": ("Item",),
     "payonce.core.money": ("Money",),
     "payonce.core.outcome": (
         "AlreadyDone",
@@ -65,7 +67,6 @@ _HOMES = {
     "payonce.providers.python_operation": ("Call", "operation"),
     "payonce.service.single_desk": ("ItemBusy", "ItemRefused", "ItemUnknown"),
 }
-_WHERE = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AlreadyDone",
@@ -101,17 +102,4 @@ __all__ = [
     "run_async",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "Item":
-        found = importlib.import_module("payonce.core.model").NewItem
-    elif name in _WHERE:
-        found = getattr(importlib.import_module(_WHERE[name]), name)
-    else:
-        raise AttributeError(f"module 'payonce' has no attribute {name!r}")
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = names_of(__name__, _HOMES, renamed={"Item": "NewItem"})

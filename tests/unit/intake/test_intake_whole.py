@@ -208,3 +208,12 @@ def test_text_inputs_load_no_heavy_library(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_batch_files_settings_load_no_reader() -> None:
+    """What only needs the settings of a batch file, as `payonce status` does, loads neither readers nor spool."""
+    code = (
+        "import sys, payonce.service.batchfile;"
+        "sys.exit(bool({'payonce.intake.reading', 'payonce.intake.spool', 'payonce.intake.inputs'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
