@@ -27,7 +27,7 @@ def paid_again(desk: Desk, currency: str) -> int:
     if desk.again is None:
         desk.again = {}
         if load(desk.batch.spec).get("operation") == _CALL:
-            for kind, data in desk.findings_so_far():
+            for kind, _, data in desk.findings_so_far():
                 if kind == PAID_AGAIN:
                     code = str(data["currency"])
                     desk.again[code] = desk.again.get(code, 0) + parse_minor(str(data["amount"]), code)

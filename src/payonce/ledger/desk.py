@@ -7,11 +7,12 @@ so that an item handed out, intended and committed is read once. It is thrown aw
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
 from typing import Any, Final
 
 from payonce.core.states import ItemState
 from payonce.ledger.log import Log
-from payonce.ledger.rows import BatchRow, FindingRow, ItemRow, OpenRow, OutputRow, Saved, Tallies, load
+from payonce.ledger.rows import BatchRow, FindingRow, ItemRow, OpenRow, OutputRow, Saved, Tallies, dump, load
 from payonce.ledger.tables import Tables
 
 Share = tuple[ItemState, str, int]
@@ -29,6 +30,13 @@ def share(row: ItemRow, held: OpenRow | None) -> Share:
     if row.state is ItemState.COMMITTED and row.billed_currency is not None:
         return row.state, row.billed_currency, row.billed_minor or 0
     return row.state, row.currency or "", row.minor or 0
+
+
+def _mark(kind: str, item: str | None, data: Mapping[str, Any]) -> bytes:
+    """What two equal findings have in common. Statements of one fact differ, so a reconciliation says what makes it one;
+    that a finding is resolved needs no second word."""
+    facts = data.get("fingerprint") or (("of", data["of"]) if data.get("state") == "resolved" else data)
+    return blake2b(dump([kind, item, facts]).encode(), digest_size=16).digest()
 
 
 class Desk:
@@ -56,6 +64,8 @@ class Desk:
         self._closed: set[int] = set()
         self._outputs: list[OutputRow] = []
         self._findings: list[FindingRow] = []
+        # What tells one finding from another; None until somebody asks.
+        self._marks: set[bytes] | None = None
         # Minor units that may have been paid twice, by currency; None until somebody asks (ledger.costs).
         self.again: dict[str, int] | None = None
 
@@ -149,11 +159,19 @@ class Desk:
     def find(self, finding: FindingRow) -> None:
         """A discrepancy to be stored."""
         self._findings.append(finding)
+        if self._marks is not None:
+            self._marks.add(_mark(finding.kind, finding.item, load(finding.data)))
 
-    def findings_so_far(self) -> Iterator[tuple[str, Any]]:
-        """Class and data of every finding of the batch, those of this transaction included."""
-        yield from ((found.kind, found.data) for found in self._tables.findings(self.batch.number))
-        yield from ((row.kind, load(row.data)) for row in self._findings)
+    def findings_so_far(self) -> Iterator[tuple[str, str | None, Any]]:
+        """Class, item and data of every finding of the batch, those of this transaction included."""
+        yield from ((found.kind, found.item, found.data) for found in self._tables.findings(self.batch.number))
+        yield from ((row.kind, row.item, load(row.data)) for row in self._findings)
+
+    def holds_finding(self, row: FindingRow) -> bool:
+        """Whether the batch has this very finding already: its class, item and facts, or the fingerprint among them."""
+        if self._marks is None:
+            self._marks = {_mark(*found) for found in self.findings_so_far()}
+        return _mark(row.kind, row.item, load(row.data)) in self._marks
 
     def count(self, *states: ItemState) -> int:
         """How many items are in some states."""

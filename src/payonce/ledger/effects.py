@@ -194,9 +194,14 @@ def find(desk: Desk, row: ItemRow, kind: str, data: Mapping[str, Any], stamp: St
 
 
 def find_of_batch(desk: Desk, finding: Finding, stamp: Stamp) -> None:
-    """A finding that comes with no change of an item: a reconciliation's. Its item, if any, is named, not looked up."""
+    """A finding that comes with no change of an item: a reconciliation's. Its item, if any, is named, not looked up.
+
+    One that is there already is not opened again: several processes that end together each find it."""
     batch, data = desk.batch, plain(finding.data)
-    desk.find(FindingRow(batch.number, None, finding.item, finding.kind, dump(data), desk.log.now_us))
+    row = FindingRow(batch.number, None, finding.item, finding.kind, dump(data), desk.log.now_us)
+    if desk.holds_finding(row):
+        return
+    desk.find(row)
     body = {"type": "finding", "class": finding.kind, "batch": batch.id, "data": data, **stamp}
     if finding.item is not None:
         body["item"] = finding.item

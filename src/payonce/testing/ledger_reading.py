@@ -165,6 +165,25 @@ class ReadingCases:
         assert [b["type"] for b in world.bodies()][-3:] == ["finding", "finding", "note"]
         assert not world.ledger.check()
 
+    def test_a_finding_is_opened_once(self, world: World) -> None:
+        """Several processes that end together note the same: one finding, whoever comes first, and other facts are new.
+        What makes a reconciliation's finding one is its fingerprint, whatever statement showed it."""
+        worker = world.start(1)
+        world.intend(worker, 1)
+        late = Finding("duplicate", "item-1", {"reference": "re_2"})
+        world.change(worker, 1, ItemEvent.COMMIT, findings=(late,))
+        shown = [Finding("amount_mismatch", "item-1", {"fingerprint": "f1", "statement": s}) for s in ("aa", "bb")]
+        other = Finding("amount_mismatch", "item-1", {"fingerprint": "f2", "statement": "bb"})
+        for ledger, found in ((world.open(), (late, shown[0])), (world.open(), (shown[1], other, other))):
+            ledger.control("refunds", Control(BatchCommand.NOTE, code="findings", findings=found), actor=OPERATOR)
+        kept = world.ledger.findings("refunds")
+        assert [(f.kind, dict(f.data)) for f in kept] == [(f.kind, dict(f.data)) for f in (late, shown[0], other)]
+        assert [b["type"] for b in world.bodies()].count("finding") == 3
+        done = [Finding("duplicate", "item-1", {"of": kept[0].id, "state": "resolved", "reason": r}) for r in "ab"]
+        for ledger, step in zip((world.open(), world.open()), done, strict=True):
+            ledger.control("refunds", Control(BatchCommand.NOTE, code="findings", findings=(step,)), actor=OPERATOR)
+        assert [f.data.get("reason") for f in world.ledger.findings("refunds")] == [None, None, None, "a"]
+
     def test_references_taken_by_any_batch_are_known(self, world: World) -> None:
         """Committed items' references of the whole ledger, and nothing else."""
         worker = world.start(2)
