@@ -223,7 +223,8 @@ def _change(desk: Desk, row: ItemRow, change: Change, author: Author) -> Landed:
     )
     if change.event is _E.PAY_AGAIN and (allowed := costs.may_pay_again(desk, held)) is not _LANDED:
         return allowed
-    if held is None and after is _S.UNKNOWN and not again.was_paid_again(row) and _is_busy(desk, row):
+    waits = author.is_worker and not again.was_paid_again(row)
+    if held is None and after is _S.UNKNOWN and waits and _is_busy(desk, row):
         return Landed.TARGET_BUSY
     if not author.is_worker:
         again.decided(row, change)

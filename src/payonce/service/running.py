@@ -26,6 +26,7 @@ from payonce.engine.ports import Progress
 from payonce.engine.run import RunOutcome, run_batch
 from payonce.engine.spool import Spool
 from payonce.engine.stop import StopRequest
+from payonce.engine.takein import take_in_only
 from payonce.ledger.actors import this_actor
 from payonce.ledger.connect import connect
 from payonce.ledger.group import AsyncLedger
@@ -72,18 +73,22 @@ def run_sealed(plan: RunPlan) -> RunOutcome:
 async def run_sealed_async(plan: RunPlan) -> RunOutcome:
     """Runs or resumes a sealed batch.
 
-    A finished or cancelled batch makes no call at all. Raises UsageError for an unknown batch, SealedError where the
+    A finished or cancelled batch makes no call at all, and what waits in the spool is taken in whatever the batch's state
+    is. Raises UsageError for an unknown batch, SealedError where the
     provider's account, mode or settings are not those the batch was sealed with, LedgerError where the ledger cannot
     be opened; nothing was sent then.
     """
     store = connect(plan.ledger, create=False)
     ledger = AsyncLedger(store)
     try:
-        batch = find_batch(await ledger.batches(plan.batch), plan.batch)
-        status = await ledger.status(plan.batch)
-        if _is_over(status) or batch.state is BatchState.PAUSED or batch.held:
-            return _not_started(batch, status)
         info = await ledger.info()
+        spool = Spool(spool_places(plan.ledger), name=info.id)
+        status = await _standing(ledger, plan)
+        if not _may_start(status) and await _take_in(ledger, status.batch, plan, spool, info.id):
+            status = await _standing(ledger, plan)
+        batch = status.batch
+        if not _may_start(status):
+            return _not_started(batch, status)
         provider = plan.provider()
         await provider.open()
         try:
@@ -99,7 +104,7 @@ async def run_sealed_async(plan: RunPlan) -> RunOutcome:
                         batch=batch,
                         limits=plan.limits,
                         actor=actor,
-                        spool=Spool(spool_places(plan.ledger), name=info.id),
+                        spool=spool,
                         ledger_id=info.id,
                         stop=stop,
                         progress=plan.progress,
@@ -112,6 +117,24 @@ async def run_sealed_async(plan: RunPlan) -> RunOutcome:
     finally:
         with contextlib.suppress(LedgerError):
             await ledger.close()
+
+
+async def _standing(ledger: AsyncLedger, plan: RunPlan) -> Status:
+    find_batch(await ledger.batches(plan.batch), plan.batch)
+    return await ledger.status(plan.batch)
+
+
+def _may_start(status: Status) -> bool:
+    """Whether a run has anything to do, and no person holds it."""
+    return not (_is_over(status) or status.batch.state is BatchState.PAUSED or status.batch.held)
+
+
+async def _take_in(ledger: AsyncLedger, batch: Batch, plan: RunPlan, spool: Spool, ledger_id: str) -> bool:
+    """What waits in the spool decides items of a batch that is not run now too; an item may be planned again by it."""
+    return await take_in_only(
+        ledger, batch=batch, actor=this_actor(), lease_us=plan.limits.lease_us, spool=spool, ledger_id=ledger_id,
+        outputs=outputs_of(plan.ledger),
+    )  # fmt: skip
 
 
 def find_batch(found: Sequence[Batch], name: str) -> Batch:
