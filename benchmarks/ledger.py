@@ -32,6 +32,7 @@ from payonce.engine.changes import change_for, evidence_of_reply
 from payonce.ledger.connect import connect
 
 ACTOR = Actor(user="bench", host="here", pid=1)
+BATCH = "refunds-2026-11-east"  # every event names its batch: as long as people make them
 FAR = 4_000_000_000 * SECOND_US
 WANTED_RATIO, WANTED_BYTES = 0.5, 900
 _EVENT = "x" * 330
@@ -98,17 +99,17 @@ def safe(folder: Path, count: int, group: int) -> Side:
     """Claims, intents and commits through the ledger's own verbs."""
     path = folder / "ledger.db"
     ledger = connect(f"sqlite:{path}", create=True, marks=folder)
-    spec = BatchSpec(id="bench", operation="refund", provider="simulator", targets=True)
+    spec = BatchSpec(id=BATCH, operation="refund", provider="simulator", targets=True)
     ledger.seal(spec, new_items(count), seal="0" * 64, actor=ACTOR)
-    worker = ledger.join("bench", actor=ACTOR, lease_us=FAR)
-    ledger.control("bench", Control(BatchCommand.START), actor=ACTOR, worker=worker)
+    worker = ledger.join(BATCH, actor=ACTOR, lease_us=FAR)
+    ledger.control(BATCH, Control(BatchCommand.START), actor=ACTOR, worker=worker)
     watch = Watch()
     while claimed := watch.over(lambda: ledger.planned(worker, limit=_CHUNK)):
         for first in range(0, len(claimed), group):
             items = claimed[first : first + group]
             for made in ([intent(item) for item in items], [commit(item) for item in items]):
                 watch.over(lambda made=made: ledger.write(worker, made))
-    assert ledger.status("bench").count(ItemState.COMMITTED) == count
+    assert ledger.status(BATCH).count(ItemState.COMMITTED) == count
     ledger.close()
     return Side(watch.seconds, watch.cpu_s, path.stat().st_size)
 

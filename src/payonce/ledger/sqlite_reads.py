@@ -19,6 +19,7 @@ from payonce.ledger.migrate import schema_of
 from payonce.ledger.protocol import LedgerInfo, Output
 from payonce.ledger.queries import queries
 from payonce.ledger.rows import BatchRow, Tallies, WorkerRow, as_item, as_open, load
+from payonce.ledger.sqlite_bodies import restored
 from payonce.ledger.sqlite_errors import faults
 from payonce.ledger.sqlite_overlap import SqliteOverlaps
 from payonce.ledger.sqlite_rows import (
@@ -123,7 +124,8 @@ class SqliteReads(SqliteOverlaps):
             rows = self._all("events_of_batch", after_seq, limit, place(number))
         else:
             rows = self._all("events_of_item", after_seq, limit, place(number, n))
-        return [_event(row, ids) for row in rows]
+        bodies = restored([body for _, _, body in rows])
+        return [_event(seq, place, body, ids) for (seq, place, _), body in zip(rows, bodies, strict=True)]
 
     def billing(self, number: int) -> Iterator[str]:
         """See ledger.protocol. Read as it is consumed, of one instant."""
@@ -160,12 +162,12 @@ class SqliteReads(SqliteOverlaps):
     def body(self, seq: int) -> bytes | None:
         """The canonical bytes of one event."""
         rows = self._all("event", seq)
-        return rows[0][0].encode() if rows else None
+        return restored(rows[0])[0] if rows else None
 
     def last_event(self) -> tuple[int, bytes] | None:
         """The last event there is."""
         rows = self._all("last_event")
-        return (rows[0][0], rows[0][1].encode()) if rows else None
+        return (rows[0][0], restored(rows[0][1:])[0]) if rows else None
 
     def check(self) -> list[str]:
         """See ledger.tables. One view of the ledger from start to end, while others may go on writing."""
@@ -191,8 +193,10 @@ class SqliteReads(SqliteOverlaps):
         return faulty
 
     def _bodies(self) -> Iterator[tuple[int, bytes]]:
-        for seq, _, body in self._db.execute(self._sql["events"], (0, -1)):
-            yield seq, body.encode()
+        rows = self._db.execute(self._sql["events"], (0, -1))
+        while page := rows.fetchmany(_PAGE):
+            seqs, _, bodies = zip(*page, strict=True)
+            yield from zip(seqs, restored(bodies), strict=True)
 
     def _snapshot(self) -> _Snapshot:
         return _Snapshot(self._db)
@@ -223,8 +227,7 @@ def read_open_intents(connection: sqlite3.Connection, number: int, ns: Sequence[
     return [as_open(to_open(row[21:39]), to_item(row[:21]), to_request(row[39:])) for row in rows]
 
 
-def _event(row: tuple[int, int | None, str], ids: dict[int, str]) -> Event:
-    seq, where, body = row
+def _event(seq: int, where: int | None, body: bytes, ids: dict[int, str]) -> Event:
     if where is None:
-        return Event(seq, None, None, body.encode())
-    return Event(seq, ids[where >> SHIFT], (where & MASK) or None, body.encode())
+        return Event(seq, None, None, body)
+    return Event(seq, ids[where >> SHIFT], (where & MASK) or None, body)

@@ -25,6 +25,7 @@ from payonce.ledger.rows import (
     WorkerRow,
     load,
 )
+from payonce.ledger.sqlite_bodies import shortened
 from payonce.ledger.sqlite_bulk import add_items
 from payonce.ledger.sqlite_many import insert_many
 from payonce.ledger.sqlite_overlap import read_extents
@@ -88,8 +89,8 @@ class SqliteTables:
     def append(self, log: Log) -> None:
         """See ledger.tables."""
         events = [
-            (e.seq, None if e.batch is None else e.batch << SHIFT | (e.n or 0), e.body.decode(), e.mark)
-            for e in log.entries
+            (e.seq, None if e.batch is None else e.batch << SHIFT | (e.n or 0), body, e.mark)
+            for e, body in zip(log.entries, shortened([e.body for e in log.entries]), strict=True)
         ]
         insert_many(self._db, self._sql["add_event"], events)
         if log.payloads:

@@ -13,6 +13,7 @@ from payonce.ledger.merkle import Head
 from payonce.ledger.migrate import schema_of
 from payonce.ledger.queries import queries
 from payonce.ledger.rows import BatchRow, OutputRow, Tallies
+from payonce.ledger.sqlite_bodies import restored_rows
 from payonce.ledger.sqlite_columns import columns_of
 from payonce.ledger.sqlite_errors import faults
 from payonce.ledger.sqlite_open import open_reader
@@ -65,24 +66,24 @@ class SqliteTrail:
 
     def bodies(self, first: int, last: int) -> Iterator[tuple[int, bytes]]:
         """See ledger.trail_port."""
-        return self._stream("bodies", first, last)
+        return self._stream_sql(self._sql["bodies"], first, last, body_at=1)
 
     def filed(self, first: int, last: int) -> Iterator[Filed]:
         """See ledger.trail_port."""
         sql = self._sql["filed"] if self._has_marks else self._sql["filed"].replace("mark", "NULL")
-        return self._stream_sql(sql, first, last)
+        return self._stream_sql(sql, first, last, body_at=2)
 
     def chunk(self, first: int, last: int) -> list[tuple[int | None, bytes]]:
         """See ledger.trail_port."""
-        return self._all("chunk", first, last)
+        return restored_rows(self._all("chunk", first, last), at=1)
 
     def chunk_of(self, first: int, last: int, *, low: int, high: int) -> list[tuple[int, int | None, bytes]]:
         """See ledger.trail_port."""
-        return self._all("chunk_of", first, last, low, high)
+        return restored_rows(self._all("chunk_of", first, last, low, high), at=2)
 
     def about(self, number: int, n: int) -> list[tuple[int, bytes]]:
         """See ledger.trail_port."""
-        return self._all("of_item", place(number, n))
+        return restored_rows(self._all("of_item", place(number, n)), at=1)
 
     def nodes(self, level: int, first: int, last: int) -> dict[int, bytes]:
         """See ledger.trail_port."""
@@ -149,11 +150,12 @@ class SqliteTrail:
     def _stream(self, name: str, *parameters: Any) -> Iterator[Any]:
         return self._stream_sql(self._sql[name], *parameters)
 
-    def _stream_sql(self, sql: str, *parameters: Any) -> Iterator[Any]:
+    def _stream_sql(self, sql: str, *parameters: Any, body_at: int | None = None) -> Iterator[Any]:
+        """A statement's rows; ``body_at`` is the column that holds the body of an event."""
         with faults(self._path):
             cursor: sqlite3.Cursor = self._db.execute(sql, parameters)
             rows = cursor.fetchmany(_AT_ONCE)
         while rows:
-            yield from rows
+            yield from rows if body_at is None else restored_rows(rows, at=body_at)
             with faults(self._path):
                 rows = cursor.fetchmany(_AT_ONCE)

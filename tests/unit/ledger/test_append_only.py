@@ -97,10 +97,10 @@ path, headers, body) VALUES (?, 'ch_1', 1, x'', 0, 0, 0, 0, 'POST', '/', '[]', x
 
 
 def test_the_trail_can_be_read_with_sqlite_alone(path: Path) -> None:
-    """Bodies are JSON text: an auditor needs nothing of ours to look at them."""
+    """The view ``trail`` shows JSON text: an auditor needs nothing of ours to look at the events."""
     database = sqlite3.connect(path)
     found = database.execute(
-        "SELECT body ->> 'type', body ->> 'item' FROM events WHERE body ->> 'batch' = ? ORDER BY seq", (BATCH,)
+        "SELECT event ->> 'type', event ->> 'item' FROM trail WHERE event ->> 'batch' = ? ORDER BY seq", (BATCH,)
     ).fetchall()
     assert found[-3:] == [("intent", "item-1"), ("intent", "item-2"), ("commit", "item-1")]
     database.close()

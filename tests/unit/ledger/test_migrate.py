@@ -92,6 +92,7 @@ def test_a_reader_of_an_earlier_schema_is_told_how_to_go_on(tmp_path: Path) -> N
     url = f"sqlite:{tmp_path}/payonce.db"
     connect(url, create=True, marks=tmp_path).close()
     database = sqlite3.connect(tmp_path / "payonce.db")
+    database.execute("DROP VIEW trail")
     database.execute("DROP TABLE item_ids")
     database.execute("CREATE INDEX items_by_id ON items (id)")
     database.execute("PRAGMA user_version = 2")

@@ -15,7 +15,7 @@ import pytest
 from payonce.cli.main import invoke
 from payonce.service import trailing
 from payonce.trail.faults import CODES
-from tests.unit.trail.trailkit import Books
+from tests.unit.trail.trailkit import Books, reworded
 
 DOCS = Path(__file__).parents[3] / "docs"
 CHECKER = DOCS / "how-to" / "verify_proof.py"
@@ -104,7 +104,7 @@ def test_verify_says_sound_and_then_names_what_was_changed(books: Books, capsys:
     sound = orjson.loads(capsys.readouterr().out)
     assert (sound["ok"], sound["events"], sound["root"]) == (True, made["size"], made["root"])
     assert (sound["checkpoints"], sound["not_checked"]) == (1, [])
-    books.tamper("UPDATE events SET body = replace(body, 're-9\"', 're-0\"') WHERE body LIKE '%\"re-9\"%'")
+    books.tamper(reworded('re-9"', 're-0"', where="seq IN (SELECT seq FROM trail WHERE event LIKE '%\"re-9\"%')"))
     assert invoke(["trail", "verify", "--ledger", books.url, "--json"]) == 1
     found = orjson.loads(capsys.readouterr().out)
     assert [fault["code"] for fault in found["faults"]][:2] == ["changed", "rewritten"] and not found["ok"]

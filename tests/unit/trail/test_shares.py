@@ -13,7 +13,7 @@ from payonce.ledger.connect import connect_trail
 from payonce.trail import quick as quick_module
 from payonce.trail.quick import quick
 from payonce.trail.share import split, work
-from tests.unit.trail.trailkit import Books, commit, intent
+from tests.unit.trail.trailkit import Books, commit, intent, reworded
 
 ITEMS = 700
 CUTS = ((1.0,), (0.42, 0.58), (0.9, 0.1), (0.3, 0.3, 0.4))
@@ -90,8 +90,8 @@ def test_an_empty_code_is_a_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     "change",
     [
-        "UPDATE events SET body = replace(body, 'intent', 'Intent') WHERE seq = 20",
-        "UPDATE events SET body = replace(body, 'seq', 'Seq') WHERE seq = (SELECT max(seq) FROM events)",
+        reworded("intent", "Intent", where="seq = 20"),
+        reworded("seq", "Seq", where="seq = (SELECT max(seq) FROM events)"),
         "UPDATE events SET body = body || char(10) || body WHERE seq = 30",
         "UPDATE events SET place = place + 1 WHERE seq = 40",
         "UPDATE events SET place = NULL WHERE seq = 40",

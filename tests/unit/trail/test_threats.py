@@ -12,7 +12,7 @@ from payonce.trail.checkpoint import Checkpoint, Signed, origin_of, sign
 from payonce.trail.faults import Fault
 from payonce.trail.keys import new_key
 from payonce.trail.verify import root_at
-from tests.unit.trail.trailkit import ACTOR, Books, new_item, rehash
+from tests.unit.trail.trailkit import ACTOR, Books, new_item, rehash, reworded
 
 ITEMS = 330
 KEY = new_key("test")
@@ -58,14 +58,14 @@ def test_a_sound_ledger_has_no_faults(books: Books) -> None:
 @pytest.mark.parametrize("place", [3, 256, 257, 600, 800])
 def test_a_changed_event_is_named(books: Books, place: int) -> None:
     """Text changed in a block or in the rest: the very event."""
-    books.tamper(f'UPDATE events SET body = replace(body, \'"at":"2\', \'"at":"1\') WHERE seq = {place}')
+    books.tamper(reworded('"at":"2', '"at":"1', where=f"seq = {place}"))
     assert named(books.verify().faults, "changed") == [(place, place)]
 
 
 def test_a_changed_event_with_its_mark_leaves_its_block(books: Books) -> None:
     """Whoever changes the mark too is found, but only as one of 256."""
     books.close()
-    books.tamper('UPDATE events SET body = replace(body, \'"at":"2\', \'"at":"1\'), mark = 5 WHERE seq = 300')
+    books.tamper(reworded('"at":"2', '"at":"1', where="seq = 300"), "UPDATE events SET mark = 5 WHERE seq = 300")
     assert named(books.verify().faults, "changed") == [(300, 300)]
     _fit_mark(books.path, 300)
     assert named(books.verify().faults, "changed_block") == [(257, 512)]
@@ -78,8 +78,8 @@ def _fit_mark(path: Path, seq: int) -> None:
     from payonce.ledger.merkle import mark_of
 
     db = sqlite3.connect(path, isolation_level=None)
-    (body,) = db.execute("SELECT CAST(body AS BLOB) FROM events WHERE seq = ?", (seq,)).fetchone()
-    db.execute("UPDATE events SET mark = ? WHERE seq = ?", (mark_of(leaf_hash(body)), seq))
+    (body,) = db.execute("SELECT event FROM trail WHERE seq = ?", (seq,)).fetchone()
+    db.execute("UPDATE events SET mark = ? WHERE seq = ?", (mark_of(leaf_hash(body.encode())), seq))
     db.close()
 
 
@@ -239,7 +239,7 @@ def test_a_rewritten_trail_is_found_by_a_kept_checkpoint_alone(books: Books) -> 
     early, late = checkpoint(books, 250), checkpoint(books)
     commit = seq_of(books, 1, "commit")
     books.tamper(
-        f'UPDATE events SET body = replace(body, \'"reference":"re-1"\', \'"reference":"re-x"\') WHERE seq = {commit}',
+        reworded('"reference":"re-1"', '"reference":"re-x"', where=f"seq = {commit}"),
         "UPDATE items SET reference = 're-x' WHERE id = 'it-1'",
     )
     rehash(books.path)
@@ -253,7 +253,7 @@ def test_an_incremental_check_goes_on_from_a_checkpoint(books: Books) -> None:
     """What came after it is hashed and compared, and a change there is named."""
     kept = checkpoint(books, 300)
     assert books.verify(since=kept).ok
-    books.tamper('UPDATE events SET body = replace(body, \'"at":"2\', \'"at":"1\') WHERE seq = 700')
+    books.tamper(reworded('"at":"2', '"at":"1', where="seq = 700"))
     assert named(books.verify(since=kept).faults, "changed") == [(700, 700)]
 
 

@@ -133,6 +133,12 @@ class Books:
         db.close()
 
 
+def reworded(old: str, new: str, *, where: str) -> str:
+    """A statement that changes the text of some events as somebody would who reads them in the view ``trail``."""
+    event = "(SELECT event FROM trail WHERE trail.seq = events.seq)"
+    return f"UPDATE events SET body = replace({event}, '{old}', '{new}') WHERE {where}"
+
+
 def intent(n: int, generation: int = 0) -> Intend:
     """A first call of a generation."""
     return _intend(n, ItemEvent.INTENT, generation)
@@ -169,8 +175,8 @@ def rehash(path: Path) -> None:
     db = sqlite3.connect(path, isolation_level=None)
     head = Head()
     db.execute("DELETE FROM nodes")
-    for seq, body in db.execute("SELECT seq, CAST(body AS BLOB) FROM events ORDER BY seq").fetchall():
-        leaf = leaf_hash(body)
+    for seq, body in db.execute("SELECT seq, event FROM trail ORDER BY seq").fetchall():
+        leaf = leaf_hash(body.encode())
         db.execute("UPDATE events SET mark = ? WHERE seq = ?", (mark_of(leaf), seq))
         for node in head.append(leaf):
             db.execute("INSERT INTO nodes (level, idx, hash) VALUES (?, ?, ?)", (node.level, node.index, node.hash))

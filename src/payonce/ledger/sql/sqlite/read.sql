@@ -110,25 +110,25 @@ ORDER BY o.place;
 
 -- events --
 -- Events of the whole ledger.
-SELECT seq, place, body FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2;
+SELECT seq, place, CAST(body AS BLOB) FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2;
 
 -- events_of_batch --
 -- Events of one batch, its items' included, from its first one on: ?3 is the batch's place.
-SELECT seq, place, body FROM events
+SELECT seq, place, CAST(body AS BLOB) FROM events
 WHERE seq > ?1 AND +place >= ?3 AND +place < ?3 + 4294967296
 ORDER BY seq LIMIT ?2;
 
 -- events_of_item --
 -- Events of one item: ?3 is its place.
-SELECT seq, place, body FROM events WHERE place = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2;
+SELECT seq, place, CAST(body AS BLOB) FROM events WHERE place = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2;
 
 -- event --
 -- One event.
-SELECT body FROM events WHERE seq = ?;
+SELECT CAST(body AS BLOB) FROM events WHERE seq = ?;
 
 -- last_event --
 -- The last event there is.
-SELECT seq, body FROM events ORDER BY seq DESC LIMIT 1;
+SELECT seq, CAST(body AS BLOB) FROM events ORDER BY seq DESC LIMIT 1;
 
 -- outputs --
 -- What the calls of some items returned.
