@@ -1,6 +1,6 @@
-"""Items that were paid for again, and planned items that may have been executed: what is never forgotten of them.
+"""Items that were paid for again or are half done, and planned items that may have been executed: what is never forgotten.
 
-A mark in the item's ``carry`` says since when and over how much an earlier call may have been executed. While it is there,
+An item of several calls of which some were executed is neither refused nor left out: both say that nothing happened. A mark in the item's ``carry`` says since when and over how much an earlier call may have been executed. While it is there,
 no refusal, no skip and no cancel ends the item as if nothing had happened: it becomes unknown and holds its money. Only a
 person's decision, on evidence, takes the mark away.
 """
@@ -18,6 +18,7 @@ from payonce.ledger.desk import Desk
 from payonce.ledger.requests import request_digest
 from payonce.ledger.rows import NO_INTENT, UNKNOWN, ItemRow, OpenRow, dump, load
 
+HALF_DONE: Final = "half_done"
 _MARK: Final = "$paid_again"
 _NO_REQUEST: Final = Request("", "")
 # A person says with these that nothing was executed, or that an item may be sent again.
@@ -37,8 +38,13 @@ def was_paid_again(row: ItemRow) -> bool:
 
 
 def in_doubt(row: ItemRow, change: Change) -> Change:
-    """The change itself, or for an item that was paid again UNDECIDED in place of a refusal or a skip."""
-    if change.event not in (ItemEvent.REFUSE, ItemEvent.SKIP) or not was_paid_again(row):
+    """The change itself, or UNDECIDED in place of a refusal or a skip for an item that was paid again or is half done."""
+    if change.event not in (ItemEvent.REFUSE, ItemEvent.SKIP):
+        return change
+    if row.step:
+        text = f"{change.code}: {change.message}; {row.step} of its calls had been executed"
+        return replace(change, event=ItemEvent.UNDECIDED, code=HALF_DONE, message=text)
+    if not was_paid_again(row):
         return change
     code = "refused_after_unresolved" if change.event is ItemEvent.REFUSE else "skipped_after_unresolved"
     text = f"{change.code}: {change.message}; it was paid again, and its earlier call may have been executed"

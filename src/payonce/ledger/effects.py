@@ -60,6 +60,8 @@ def move(desk: Desk, row: ItemRow, held: OpenRow | None, change: Change, after: 
         desk.returned(OutputRow(row.n, change.output, dump(change.kept) if change.kept else None))
     for finding in change.findings:
         find(desk, row, finding.kind, finding.data, stamp)
+    if row.step and (change.code == again.HALF_DONE or after in (_S.REFUSED, _S.SKIPPED)):
+        _find_half_done(desk, row, stamp)
     if change.stop is not None:
         stop(desk, change.stop, stamp)
     if after is _S.PLANNED:
@@ -193,6 +195,13 @@ def find(desk: Desk, row: ItemRow, kind: str, data: Mapping[str, Any], stamp: St
     desk.log.emit(body, batch=desk.batch.number, n=row.n)
 
 
+def _find_half_done(desk: Desk, row: ItemRow, stamp: Stamp) -> None:
+    """Of an item that does not go on some calls were executed: a finding, once, whatever is said of the item."""
+    data = {"steps": row.step, "carry": load(row.carry)}
+    if not desk.holds_finding(FindingRow(desk.batch.number, row.n, row.id, again.HALF_DONE, dump(plain(data)), 0)):
+        find(desk, row, again.HALF_DONE, data, stamp)
+
+
 def find_of_batch(desk: Desk, finding: Finding, stamp: Stamp) -> None:
     """A finding that comes with no change of an item: a reconciliation's. Its item, if any, is named, not looked up.
 
@@ -222,13 +231,9 @@ def _back_to_planned(desk: Desk, row: ItemRow, stamp: Stamp) -> None:
 
 
 def skip(desk: Desk, row: ItemRow, *, code: str, message: str, stamp: Stamp) -> None:
-    """A planned item is skipped, with its event. One of whose calls some were executed is a finding: money may have moved.
-    One that was paid again is unknown instead: its earlier call may have been executed."""
-    findings: tuple[Finding, ...] = ()
-    if row.step:
-        message = f"{message} after {row.step} of its calls had been executed"
-        findings = (Finding("half_done", row.id, {"steps": row.step, "carry": load(row.carry)}),)
-    change = again.in_doubt(row, Change(row.n, _E.SKIP, code=code, message=message, findings=findings))
+    """A planned item is skipped, with its event. One of whose calls some were executed, or that was paid again, is unknown
+    instead: money may have moved."""
+    change = again.in_doubt(row, Change(row.n, _E.SKIP, code=code, message=message))
     move(desk, row, None, change, _S.SKIPPED if change.event is _E.SKIP else _S.UNKNOWN, stamp)
 
 

@@ -17,6 +17,7 @@ from payonce.core.model import Actor, Batch, Finding, Item
 from payonce.core.money import Money
 from payonce.core.preflight import ACTED_OUTSIDE
 from payonce.core.states import BatchState, ItemEvent, ItemState
+from payonce.core.wording import some
 from payonce.ledger.protocol import Ledger
 from payonce.service.inspecting import find_batch, find_item, items
 
@@ -87,8 +88,9 @@ class Operator:
         """Says what became of an unknown item, on an operator's word, which goes into the trail.
 
         Raises UsageError where the item is not unknown, was billed another amount than asked and the decision does not
-        say that this is meant, or another item is committed with the reference. ``planned`` gives the item a new generation: the person vouches that nothing was executed
-        under the old key.
+        say that this is meant, another item is committed with the reference, or an item of several calls is to be planned
+        again that cannot go on where it stopped. ``planned`` gives the item a new generation: the person vouches that
+        nothing was executed under the old key.
         """
         item = find_item(self.ledger, batch, item_id)
         if item.state is not ItemState.UNKNOWN:
@@ -98,6 +100,8 @@ class Operator:
                 hint=_instead(batch, item),
             )
         _check_amount(item, decision)
+        if decision.state is ItemState.PLANNED:
+            _check_steps(item, find_batch(self.ledger, batch))
         self._check_reference(batch, item, decision)
         self._operate(batch, item, _resolution(item, decision), reason=decision.reason)
         return find_item(self.ledger, batch, item_id)
@@ -171,6 +175,23 @@ def _check_amount(item: Item, decision: Decision) -> None:
         f"item {item.id!r} asked for {item.money}, not {decision.billed}; nothing was written",
         code="amount_differs",
         hint="if the provider really billed that, add --other-amount: the difference becomes a finding",
+    )
+
+
+def _check_steps(item: Item, batch: Batch) -> None:
+    """An item of several calls goes on with the call in doubt: not in a batch that sends nothing any more, and not where an
+    answer has shown that this very call was executed."""
+    shown = item.carry.get(f"step_{item.step}")
+    if shown is not None:
+        why = f"its call {item.step + 1} was executed as {shown}, and would be made again"
+    elif item.step and batch.state is BatchState.CANCELLED:
+        why = f"{some(item.step, 'call')} of it {'was' if item.step == 1 else 'were'} executed, and a cancelled batch sends nothing any more"
+    else:
+        return
+    raise UsageError(
+        f"item {item.id!r} cannot be planned again: {why}; nothing was written",
+        code="half_done",
+        hint="finish it at the provider, then --as committed; or undo what was executed, then --as refused",
     )
 
 

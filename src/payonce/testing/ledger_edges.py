@@ -119,8 +119,9 @@ class EdgeCases:
         assert second.request is not None and second.request.path == "/refunds/1"
         world.assert_sound()
 
-    def test_a_cancelled_item_that_is_half_done_is_a_finding(self, world: World) -> None:
-        """One call of several was executed: the item is skipped as the others are, and a person is told."""
+    def test_a_cancelled_item_that_is_half_done_is_unknown(self, world: World) -> None:
+        """One call of several was executed: that is neither skipped nor refused. It holds its money, a person is told once,
+        and what the person says is kept without hiding it."""
         worker = world.start(2)
         for n in (1, 2):
             world.intend(worker, n)
@@ -129,11 +130,36 @@ class EdgeCases:
         world.change(worker, 1, ItemEvent.NOT_EXECUTED, code="rate_limited")
         world.control(BatchCommand.CANCEL, reason="wrong file")
         world.change(worker, 2, ItemEvent.NOT_EXECUTED, code="rate_limited")
-        found = {(f.kind, f.item): f.data for f in world.ledger.findings(BATCH)}
-        assert found == {("half_done", f"item-{n}"): {"steps": 1, "carry": {"transfer": f"tr_{n}"}} for n in (1, 2)}
-        assert world.counts() == {"skipped": 2}
-        assert "after 1 of its calls" in str(world.item(1).message)
+        self._assert_half_done(world, 1, 2)
+        assert world.counts() == {"unknown": 2}
+        item = world.item(1)
+        assert (item.code, item.step) == ("half_done", 1)
+        assert item.message == "cancelled: the batch was cancelled; 1 of its calls had been executed"
+        assert world.ledger.status(BATCH).minor("USD", ItemState.UNKNOWN) == 2000
+        assert world.operate(1, Change(1, ItemEvent.NOT_EXECUTED, generation=1)) is Landed.LANDED
+        assert world.item(1).state is ItemState.UNKNOWN
+        assert world.operate(2, Change(2, ItemEvent.REFUSE, code="operator")) is Landed.LANDED
+        assert world.item(2).state is ItemState.REFUSED
+        self._assert_half_done(world, 1, 2)
         world.assert_sound()
+
+    def test_a_half_done_item_is_never_refused_by_a_worker(self, world: World) -> None:
+        """Its next call cannot be built, or was refused: earlier ones were executed, so a person decides."""
+        worker = world.start(2)
+        for n in (1, 2):
+            world.intend(worker, n)
+            world.change(worker, n, ItemEvent.STEP_DONE, carry={"transfer": f"tr_{n}"})
+            world.intend(worker, n)
+        world.change(worker, 1, ItemEvent.NOT_EXECUTED, code="rate_limited")
+        for n in (1, 2):
+            assert world.change(worker, n, ItemEvent.REFUSE, code="declined") is Landed.LANDED
+        assert world.counts() == {"unknown": 2}
+        self._assert_half_done(world, 1, 2)
+        world.assert_sound()
+
+    def _assert_half_done(self, world: World, *ns: int) -> None:
+        found = [(f.kind, f.item, f.data) for f in world.ledger.findings(BATCH)]
+        assert found == [("half_done", f"item-{n}", {"steps": 1, "carry": {"transfer": f"tr_{n}"}}) for n in ns]
 
     def test_a_cancelled_batch_takes_nothing_back(self, world: World) -> None:
         """An item that comes back to planned after the cancellation is skipped at once."""

@@ -23,7 +23,7 @@ from payonce.testing.simulator.scenario import Scenario
 # How long after a pause or a cancellation a call may still leave under an intent that was durable before.
 _LAST_CALLS_US: Final = SEND_WINDOW_US + SECOND_US
 # Why an item may end unknown, besides what the line of SPEC section 13 that applies leaves to a person.
-_ALWAYS: Final = frozenset({"wrong_amount", "later_step_refused", "cancelled_while_pending"})
+_ALWAYS: Final = frozenset({"wrong_amount", "later_step_refused", "cancelled_while_pending", "half_done"})
 _WITH_LOOK_UP: Final = frozenset({"lookup_failed", "already_done_not_found", "already_done_otherwise", "ambiguous"})
 
 
