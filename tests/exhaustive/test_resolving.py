@@ -4,6 +4,7 @@ person; and from when, until when."""
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -122,6 +123,19 @@ def test_why_a_person_is_asked() -> None:
     assert code("keys", spent=ATTEMPTS) == "attempts_exhausted"
     assert code("keys", in_progress=True, seen_us=SENT_US + 601 * SECOND_US) == "still_in_progress"
     assert code("both", lookup_failures=ATTEMPTS) == "lookup_failed"
+
+
+def test_a_look_up_that_failed_hides_no_answer() -> None:
+    """Why the look-ups failed is on the item; what the call was answered stays, and a person is told both."""
+    tried = replace(item(), code="status_503", message="busy")
+    move = next_move(
+        intent(tried, lookup_failures=ATTEMPTS, code="answer_contradicts", message="two amounts", final=True),
+        declare("both"), attempts=ATTEMPTS, now_us=FRESH_US,
+    )  # fmt: skip
+    assert isinstance(move, GiveUp)
+    assert move.message == ("the look-up failed 3 times: busy; the call was answered: answer_contradicts: two amounts")
+    unheard = next_move(intent(tried, lookup_failures=ATTEMPTS), declare("both"), attempts=ATTEMPTS, now_us=FRESH_US)
+    assert isinstance(unheard, GiveUp) and unheard.message == "the look-up failed 3 times: busy"
 
 
 def test_from_when_a_look_up_proves_something() -> None:

@@ -70,6 +70,7 @@ __all__ = [
     "next_move",
     "or_pay_again",
     "quiet_from",
+    "with_the_answer",
 ]
 
 
@@ -212,7 +213,8 @@ def next_move(intent: OpenIntent, declaration: Declaration, *, attempts: int, no
         return SendNext(max(now_us, intent.retry_at_us))
     if declaration.lookup is not None:
         if intent.lookup_failures >= attempts:
-            return GiveUp("lookup_failed", f"the look-up failed {intent.lookup_failures} times: {intent.message or ''}")
+            why = f"the look-up failed {intent.lookup_failures} times: {intent.item.message or ''}"
+            return GiveUp("lookup_failed", with_the_answer(why, intent))
         return LookUp(max(quiet_from(intent, declaration), intent.retry_at_us))
     if intent.final or intent.burnt:
         return GiveUp(intent.code or "key_burnt", intent.message or "the provider replays a stored error for this key")
@@ -223,6 +225,11 @@ def next_move(intent: OpenIntent, declaration: Declaration, *, attempts: int, no
     if _in_progress_too_long(intent, declaration):
         return GiveUp("still_in_progress", intent.message or "the provider says that the first call is still running")
     return SendAgain(max(now_us, intent.retry_at_us))
+
+
+def with_the_answer(why: str, intent: OpenIntent) -> str:
+    """Why a look-up told nothing, and what the call before it had answered: a person needs both."""
+    return why if intent.code is None else f"{why}; the call was answered: {intent.code}: {intent.message or ''}"
 
 
 # What a policy may pay for once more: doubts about whether a call was executed. Never where an execution was seen, where

@@ -212,7 +212,8 @@ class OpenIntent:
     ``first_sent_us`` is the time of the first intent under this key and starts the key's window; ``sent_us`` the time
     of the latest intent; a call under it left between ``sent_us`` and ``send_by_us``, if at all. ``deadline_us`` is
     when its caller gave up at the latest. ``seen_us`` is when an answer or error was seen for the latest call, None
-    if none was. ``intent`` is False where the current step has had no intent yet (between two steps).
+    if none was; ``code`` and ``message`` are that answer's, and why a look-up failed is the item's. ``intent`` is False
+    where the current step has had no intent yet (between two steps).
     """
 
     item: Item

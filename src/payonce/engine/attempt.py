@@ -34,6 +34,7 @@ from payonce.core.decide import (
     judge,
     key_is_usable,
     next_move,
+    with_the_answer,
 )
 from payonce.core.errors import ConfigError, LedgerError
 from payonce.core.keys import KeyMaker
@@ -399,7 +400,8 @@ class Caller:
         session, item = self.session, intent.item
         if failed.final:
             data = {"lookup": {"failed": failed.code}}
-            await self._give_up(intent, GiveUp(failed.code, failed.message), data, lookups=1)
+            text = with_the_answer(failed.message, intent)
+            await self._give_up(intent, GiveUp(failed.code, text), data, lookups=1)
             return
         now = session.time.now_us()
         if failed.load:

@@ -84,7 +84,8 @@ def _keep_open(desk: Desk, row: ItemRow, held: OpenRow, change: Change) -> None:
         )
         if change.event is _E.UNRESOLVED and not change.in_progress:
             held.flags &= ~IN_PROGRESS
-        if change.code is not None:
+        # What a call answered stays, whatever becomes of look-ups; why one failed is on the item alone.
+        if change.code is not None and change.event is not _E.LOOKUP:
             held.code, held.message = change.code, change.message
         held.lookups += change.lookups
         held.lookup_failures += change.lookup_failures

@@ -136,10 +136,14 @@ class TimeCases:
         world.pass_time(2)
         seen = world.now_us
         world.change(worker, 1, ItemEvent.UNRESOLVED, code="http_500", message="m", seen=True, burnt=True, spent=1)
-        world.change(worker, 1, ItemEvent.LOOKUP, lookups=1, lookup_failures=1, retry_at_us=77, code="busy")
+        world.change(
+            worker, 1, ItemEvent.LOOKUP, lookups=1, lookup_failures=1, retry_at_us=77, code="busy", message="b"
+        )
         found = world.open_intent(1)
         assert (found.seen_us, found.burnt, found.lookups, found.lookup_failures) == (seen, True, 1, 1)
-        assert (found.retry_at_us, found.code, found.item.spent) == (77, "busy", 1)
+        assert (found.retry_at_us, found.item.spent) == (77, 1)
+        # A look-up that failed is no answer of the call: that one's reason stays for whoever decides.
+        assert (found.code, found.message, found.item.code, found.item.message) == ("http_500", "m", "busy", "b")
         status = world.ledger.status("refunds")
         assert (status.calls_sent, status.lookups, status.rate_limited) == (1, 1, 0)
 
