@@ -260,6 +260,8 @@ def test_a_statement_decides_unknown_items(desk: Desk, monkeypatch: pytest.Monke
     balances(said.json)
     shown = desk("show", "refunds", "R2", "--json").json
     assert shown["item"]["state"] == "committed" and shown["events"][-1]["data"]["by"] == "statement"
+    found = desk("findings", "refunds", "--json").json["findings"]
+    assert [(f["class"], f["item"], f["state"]) for f in found] == [("status_mismatch", "R2", "resolved")]
     third = desk("show", "refunds", "R3", "--json").json["item"]
     assert third["state"] == "planned" and third["generation"] == 1
     assert desk("run", "batch.toml", "--yes", "--quiet").code == 0

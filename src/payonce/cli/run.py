@@ -21,6 +21,7 @@ from payonce.cli.summary import outcome_json, show_outcome
 from payonce.cli.words import show_costs, some
 from payonce.core.errors import InputError
 from payonce.core.model import Status
+from payonce.core.states import BatchState
 from payonce.engine.run import RunOutcome
 from payonce.service import batchfile, inspecting, planning, running, trailing_run, trailing_settings
 from payonce.service.batchfile import BatchFile
@@ -94,7 +95,8 @@ def _reconciled(
     """What the provider shows of the batch at its end; None where it is not asked."""
     from payonce.service.reconciling_run import after_run
 
-    if wished is False or outcome.exit_code in (3, 75) or (outcome.exit_code == 4 and not wished):
+    stopped = outcome.exit_code == 4 and outcome.state not in (BatchState.FINISHED, BatchState.CANCELLED)
+    if wished is False or outcome.exit_code in (3, 75) or (stopped and not wished):
         return None
     try:
         return after_run(url, batch_file, batch=batch, wished=bool(wished))

@@ -14,6 +14,7 @@ from payonce.core.events import from_iso
 from payonce.core.model import SECOND_US, Batch, Item, Status
 from payonce.core.states import BatchState, ItemState
 from payonce.ledger.protocol import Ledger
+from payonce.service.open_findings import open_findings
 from payonce.service.report import event_json, intent_json, item_json, next_step, status_json
 
 _PAGE = 1000
@@ -76,14 +77,7 @@ def status(ledger: Ledger, batch: str) -> dict[str, Any]:
 
 def findings_open(ledger: Ledger, batch: str) -> int:
     """How many findings of a batch nobody has acknowledged or resolved, whatever opened them."""
-    last: dict[int, str] = {}
-    for row in ledger.findings(batch):
-        first = row.data.get("of")
-        if isinstance(first, int) and first in last:
-            last[first] = str(row.data.get("state"))
-        else:
-            last[row.id] = row.state
-    return sum(state == "open" for state in last.values())
+    return len(open_findings(ledger.findings(batch)))
 
 
 def with_pace(now: Status, at: Pace) -> dict[str, Any]:

@@ -103,7 +103,9 @@ def reconcile_statement(
         later = sum(change["proves"] in (Proof.RETURNED.value, Proof.FAILED.value) for change in applied)
         result = comparing(ledger, batch, statement)
     recorded = record(ledger, batch.spec.id, money, statement, actor=actor) if asked.apply else 0
-    lives = findings.lives(ledger, batch.spec.id) if applied else known
+    lives = known
+    if applied:
+        lives = findings.close_explained(ledger, batch.spec.id, result, statement, actor=actor)
     report = Report(
         batch.spec.id, batch.spec.operation, statement, result, time.time_ns() // 1000, lives, applied, left, later,
         account=batch.spec.account, arrived=len(money), arrived_recorded=recorded,

@@ -7,6 +7,7 @@ it. The same facts in a second statement open nothing again; other facts (the mo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, Final
 
 from payonce.core.commands import BatchCommand, Control
@@ -65,9 +66,20 @@ def open_new(
     return lives(ledger, batch) if rows else known
 
 
+def close_explained(
+    ledger: Ledger, batch: str, result: Reconciliation, statement: Statement, *, actor: Actor
+) -> dict[str, Mapping[str, Any]]:
+    """Closes open findings that a statement explains once its proofs were applied. Returns all lives."""
+    rows = _explained(lives(ledger, batch), result, statement)
+    for start in range(0, len(rows), _AT_ONCE):
+        note = Control(BatchCommand.NOTE, code="findings", findings=tuple(rows[start : start + _AT_ONCE]))
+        ledger.control(batch, note, actor=actor)
+    return lives(ledger, batch)
+
+
 def _explained(known: Mapping[str, Mapping[str, Any]], result: Reconciliation, statement: Statement) -> list[Finding]:
-    """Missing items that a later statement shows, and executions that another batch accounts for: the finding is resolved
-    by the statement."""
+    """Missing items that a later statement shows, executions that the ledger has by now, and those that another batch
+    accounts for: the finding is resolved by the statement."""
     still = {fingerprint(d) for d in result.discrepancies}
     elsewhere = {entry.reference for entry in result.elsewhere if entry.reference}
     bad = {d.item for d in result.discrepancies}
@@ -78,13 +90,23 @@ def _explained(known: Mapping[str, Mapping[str, Any]], result: Reconciliation, s
             continue
         if finding["class"] in _OF_ANOTHER and finding.get("reference") in elsewhere:
             reason = f"statement {statement.sha256}: accounted for by another batch of the ledger"
-        elif finding["class"] == Kind.MISSING_AT_PROVIDER.value and item in result.pairs and item not in bad:
+        elif item not in result.pairs or item in bad:
+            continue
+        elif finding["class"] == Kind.MISSING_AT_PROVIDER.value:
             reason = f"statement {statement.sha256} shows it"
+        elif finding["class"] == Kind.STATUS_MISMATCH.value and _was_behind(finding):
+            reason = f"statement {statement.sha256} shows it, and the ledger has it too"
         else:
             continue
         data = {"of": finding["id"], "state": "resolved", "by": "statement", "reason": reason}
         rows.append(Finding(str(finding["class"]), item, data))
     return rows
+
+
+def _was_behind(finding: Mapping[str, Any]) -> bool:
+    """Whether the provider had executed what the ledger had otherwise; money that came back stays for a person."""
+    ledger, statement = (Decimal(finding.get(name) or 0) for name in ("ledger_amount", "statement_amount"))
+    return ledger == 0 and statement > 0
 
 
 def _facts(found: Discrepancy, mark: str, statement: Statement) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from payonce.ledger.connect import connect
 from payonce.ledger.group import AsyncLedger
 from payonce.ledger.outputs import outputs_of
 from payonce.providers.protocol import Identity, Provider
+from payonce.service.open_findings import with_findings
 from payonce.service.provider_changes import changed_settings
 
 # A cancelled batch may still have pending items, which a run decides.
@@ -88,7 +89,7 @@ async def run_sealed_async(plan: RunPlan) -> RunOutcome:
             status = await _standing(ledger, plan)
         batch = status.batch
         if not _may_start(status):
-            return _not_started(batch, status)
+            return await _told(ledger, _not_started(batch, status), plan)
         provider = plan.provider()
         await provider.open()
         try:
@@ -98,7 +99,7 @@ async def run_sealed_async(plan: RunPlan) -> RunOutcome:
             stop = StopRequest()
             with _signals(stop) if plan.signals else contextlib.nullcontext():
                 async with plan.beside(ledger) if plan.beside is not None else contextlib.nullcontext():
-                    return await run_batch(
+                    outcome = await run_batch(
                         ledger,
                         provider,
                         batch=batch,
@@ -114,9 +115,18 @@ async def run_sealed_async(plan: RunPlan) -> RunOutcome:
                     )
         finally:
             await provider.close()
+        return await _told(ledger, outcome, plan)
     finally:
         with contextlib.suppress(LedgerError):
             await ledger.close()
+
+
+async def _told(ledger: AsyncLedger, outcome: RunOutcome, plan: RunPlan) -> RunOutcome:
+    """The outcome with what open findings add; as it is where the ledger cannot be read any more, which is said already."""
+    try:
+        return with_findings(outcome, await ledger.findings(plan.batch))
+    except LedgerError:
+        return outcome
 
 
 async def _standing(ledger: AsyncLedger, plan: RunPlan) -> Status:
