@@ -70,6 +70,14 @@ def check_items(items: Iterable[ItemLike], *, needs_money: bool, max_amount: Map
     return Checked(tuple(good), any(i.target is not None and i.target != i.id for i in good))
 
 
+def check_item(item: NewItem, *, needs_money: bool) -> None:
+    """The same checks for one item, without a list around it."""
+    try:
+        _check(item, needs_money=needs_money, max_amount={})
+    except (MoneyError, UsageError, ConfigError):
+        check_items([item], needs_money=needs_money, max_amount={})
+
+
 def _item(given: Any) -> NewItem:
     if isinstance(given, NewItem):
         return given

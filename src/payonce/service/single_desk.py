@@ -1,19 +1,29 @@
-"""What guarded single calls share in one process: the ledger, in a thread of its own, and a worker on each batch."""
+"""What guarded single calls share in one process: one ledger, and this process's worker on each batch.
+
+One thread at a time has the ledger. A plain ``with`` takes it in the caller's own thread, since a hop into another one
+costs more than half of what the ledger does; a coroutine sends its verb into a thread, so that its loop never waits.
+
+A verb in the caller's thread can be broken off at any instruction by an exception that a signal's handler raises (Ctrl-C,
+a task queue's time limit). Whatever it leaves behind is not used again: the ledger is let go, which takes back what was
+not durable, and opened anew by the next verb. What was durable is found there.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 from payonce.core.commands import BatchCommand, Control
-from payonce.core.errors import LedgerError, PayonceError, UsageError
+from payonce.core.errors import LeaseLost, LedgerError, PayonceError, UsageError
 from payonce.core.model import SECOND_US, Item, Worker
 from payonce.engine.clock import SystemClock
 from payonce.engine.pacing import LedgerTime
@@ -46,43 +56,77 @@ class ItemRefused(PayonceError):
 
 
 class Desk:
-    """One ledger in this process: a store that one thread owns, and this process's worker on each batch."""
+    """One ledger in this process, for one thread at a time, and this process's worker on each batch.
+
+    ``active`` names who has an item here. Who is gone without a word (broken off on its way out) has it no longer.
+    """
 
     def __init__(self, url: str) -> None:
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="payonce-once")
         self._url = url
+        self._turn = threading.Lock()
+        self._owner = 0
+        self._pool: ThreadPoolExecutor | None = None
         self._store: StoreLedger | None = None
+        self._whole = True
         self._workers: dict[str, Worker] = {}
+        self._joined: dict[str, Worker] = {}
+        self._together = False
         self._time: LedgerTime | None = None
         self._used_s = time.monotonic()
         self.actor: Final = this_actor()
-        self.active: set[tuple[str, str]] = set()
+        self.active: MutableMapping[tuple[str, str], Any] = WeakValueDictionary()
+
+    # taking turns
 
     def call(self, verb: Callable[[Desk], T]) -> T:
-        """Runs a verb in the store's thread and waits."""
-        return self.submit(verb).result()
+        """Runs a verb in the caller's thread, when the ledger is free."""
+        if self._owner == threading.get_ident():
+            # A signal's handler, or a destructor, in the middle of another verb of this very thread.
+            raise ItemBusy("the ledger is in use by this thread", code="item_busy", hint="call it from another place")
+        # ``with`` lets no exception in between taking the lock and giving it back; acquire and release would.
+        with self._turn:
+            self._owner = threading.get_ident()
+            try:
+                return self._do(verb)
+            finally:
+                self._owner = 0
 
     def submit(self, verb: Callable[[Desk], T]) -> Future[T]:
-        """The same without waiting. The future can be cancelled only before the verb begins."""
-        return self._pool.submit(self._do, verb)
+        """Runs it in a thread of the desk's own, without waiting. It can be cancelled only before the verb begins."""
+        if self._pool is None:
+            with _lock:
+                self._pool = self._pool or ThreadPoolExecutor(1, thread_name_prefix="payonce-once")
+        return self._pool.submit(functools.partial(self.call, verb))
 
     async def call_async(self, verb: Callable[[Desk], T]) -> T:
-        """The same without blocking the event loop."""
+        """The same, waiting without blocking the event loop."""
         return await asyncio.wrap_future(self.submit(verb))
 
     def _do(self, verb: Callable[[Desk], T]) -> T:
-        self._look_after_rest()
+        if self._store is not None:
+            self._look_after_rest()
+        self._whole = False
         try:
-            return verb(self)
+            found = verb(self)
         except LedgerError:
             self._let_go()
             raise
-        finally:
-            self._used_s = time.monotonic()
+        except PayonceError:  # a refusal: nothing is half done
+            self._whole = True
+            raise
+        except BaseException:
+            self._let_go()
+            raise
+        self._whole = True
+        self._used_s = time.monotonic()
+        return found
 
     def _look_after_rest(self) -> None:
-        """A connection to a server may be cut while nobody uses it: that is found out before anything is begun on it."""
-        if self._store is not None and time.monotonic() - self._used_s > _REST_S:
+        """A connection to a server may be cut while nobody uses it: that is found out before anything is begun on it.
+        What a broken-off verb has left is not used at all."""
+        if not self._whole:
+            self._let_go()
+        elif self._store is not None and time.monotonic() - self._used_s > _REST_S:
             try:
                 self._store.info()
             except LedgerError:
@@ -92,9 +136,12 @@ class Desk:
         """A connection that was lost stays lost: the next call opens the ledger again. The workers stay, since what they
         have pending is still this process's."""
         store, self._store = self._store, None
+        self._together = False
         if store is not None:
             with suppress(LedgerError):
                 store.close()
+
+    # what verbs use
 
     @property
     def store(self) -> StoreLedger:
@@ -112,33 +159,53 @@ class Desk:
                 raise
             return None
 
+    def leave(self, name: tuple[str, str], who: object) -> None:
+        """Somebody has an item no longer."""
+        if self.active.get(name) is who:
+            del self.active[name]
+
     @contextmanager
-    def together(self, batch: str) -> Iterator[None]:
-        """One transaction around everything inside. Where it fails, a worker that joined in it never did."""
+    def together(self) -> Iterator[None]:
+        """One transaction around everything inside. A worker that joined in it is known from when it is durable on."""
+        self._together, self._joined = True, {}
         try:
             with self.store.group():
                 yield
-        except BaseException:
-            self._workers.pop(batch, None)
-            raise
+        finally:
+            self._together = False
+        self._workers.update(self._joined)
 
     def now_us(self) -> int:
         """The ledger's time: as it was last told, carried on by a clock that counts suspended time."""
         return time.time_ns() // 1000 if self._time is None else self._time.now_us()
 
     def worker(self, batch: str, *, lease_us: int) -> Worker:
-        """This process's worker on a batch, its lease long enough for one more call."""
+        """This process's worker on a batch, its lease long enough for one more call; a new one where others have
+        declared it dead."""
         worker = self._workers.get(batch)
-        if worker is None:
-            actor = replace(self.actor, steady_us=SystemClock().steady_us())
-            worker = self.store.join(batch, actor=actor, lease_us=lease_us)
-            self.store.control(batch, Control(BatchCommand.START), actor=self.actor, worker=worker)
-        elif worker.lease_until_us < self.now_us() + lease_us - MARGIN_US // 2:
-            worker = self.store.renew(worker, lease_us=lease_us)
-        else:
+        if worker is not None and worker.lease_until_us >= self.now_us() + lease_us - MARGIN_US // 2:
             return worker
+        if self._together:
+            return self._with_lease(batch, worker, lease_us)
+        with self.together():
+            return self._with_lease(batch, worker, lease_us)
+
+    def forget(self, worker: Worker) -> None:
+        """The next call on its batch gets a worker of its own."""
+        self._workers.pop(worker.batch, None)
+
+    def _with_lease(self, batch: str, worker: Worker | None, lease_us: int) -> Worker:
+        if worker is not None:
+            with suppress(LeaseLost):
+                return self._keep(self.store.renew(worker, lease_us=lease_us))
+        actor = replace(self.actor, steady_us=_CLOCK.steady_us())
+        worker = self.store.join(batch, actor=actor, lease_us=lease_us)
+        self.store.control(batch, Control(BatchCommand.START), actor=self.actor, worker=worker)
+        return self._keep(worker)
+
+    def _keep(self, worker: Worker) -> Worker:
         self._time = LedgerTime.at(_CLOCK, worker.now_us)
-        self._workers[batch] = worker
+        self._joined[worker.batch] = worker
         return worker
 
 
@@ -161,7 +228,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def desk_of(url: str) -> Desk:
-    with _lock:
-        if url not in _desks:
-            _desks[url] = Desk(url)
-        return _desks[url]
+    """The desk for a ledger's address."""
+    found = _desks.get(url)
+    if found is None:
+        with _lock:
+            found = _desks.setdefault(url, Desk(url))
+    return found

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 import payonce
-from payonce.core.model import Item
+from payonce.core.model import NewItem
 from payonce.core.states import ItemState
-from payonce.service.single import Once, OnceCall
+from payonce.service.single import Once
+from payonce.service.single_call import OnceCall
 from payonce.service.single_desk import Desk, desk_of
+from payonce.service.single_entry import Entry
 
 
 @pytest.fixture
@@ -28,36 +30,34 @@ def guard(ledger: str, item: str = "inv-1", *, key: bool = True) -> Once:
 
 
 def overtaken(monkeypatch: pytest.MonkeyPatch, desk: Desk, quicker: Callable[[], object]) -> None:
-    """Lets somebody else be quicker, once, between this process's look at an item and its writing."""
-    look = Desk.item
+    """Lets somebody else be quicker, once, just before this process's own transaction begins."""
+    begin = Entry._first
     runs: list[object] = []
 
-    def item(self: Desk, batch: str, name: str) -> Item | None:
-        seen = look(self, batch, name)
-        if self is desk and not runs:
+    def first(self: Entry, here: Desk, new: NewItem) -> OnceCall:
+        if here is desk and not runs:
             runs.append(None)
-            assert seen is None
             quicker()
-        return seen
+        return begin(self, here, new)
 
-    monkeypatch.setattr(Desk, "item", item)
+    monkeypatch.setattr(Entry, "_first", first)
 
 
 def test_two_processes_at_a_new_item(ledger: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The slower one is told that it is busy; when the other is done, it is told that it is done."""
     other, late = Desk(ledger), guard(ledger)
-    first = guard(ledger)
-    overtaken(monkeypatch, desk_of(ledger), lambda: other.call(first._open))
+    first = Entry(guard(ledger)._guarded)
+    overtaken(monkeypatch, desk_of(ledger), lambda: other.call(first.open))
     with pytest.raises(payonce.ItemBusy), late:
         pytest.fail("the body was entered twice")
 
     def done() -> None:
-        once = guard(ledger, "inv-2")
-        call = other.call(once._open)
+        entry = Entry(guard(ledger, "inv-2")._guarded)
+        call = other.call(entry.open)
         assert isinstance(call, OnceCall)
         call.executed("tr_2")
-        once._entered(call)
-        other.call(lambda desk: once._record(desk, fault=None))
+        entry.entered()
+        other.call(lambda desk: entry.record(desk, fault=None))
 
     overtaken(monkeypatch, desk_of(ledger), done)
     with guard(ledger, "inv-2") as call:
@@ -93,14 +93,14 @@ def test_cancelled_on_the_way_in(ledger: str, monkeypatch: pytest.MonkeyPatch) -
         desk, hold = desk_of(ledger), threading.Event()
         with guard(ledger, "warm") as call:
             call.executed("tr_0")
-        began, first = threading.Event(), Once._first
+        began, first = threading.Event(), Entry._first
 
-        def slow(once: Once, desk: Desk) -> OnceCall:
+        def slow(entry: Entry, desk: Desk, new: NewItem) -> OnceCall:
             began.set()
             hold.wait(10)
-            return first(once, desk)
+            return first(entry, desk, new)
 
-        monkeypatch.setattr(Once, "_first", slow)
+        monkeypatch.setattr(Entry, "_first", slow)
         task = asyncio.create_task(guard(ledger, key=False).__aenter__())
         await asyncio.to_thread(began.wait, 10)
         task.cancel()
