@@ -110,6 +110,8 @@ def test_what_an_old_log_proves_is_adopted_and_the_rest_runs(desk: Desk) -> None
     assert said.code == 1, said.err
     assert said.json["adopted"] == ["R1", "R2"] and said.json["unknown"] == ["R3"] and said.json["torn_line"] == 5
     assert said.json["items"]["planned"] == 3
+    rows = [said.json[name] for name in ("rows", "rows_used", "rows_ignored", "ignored")]
+    assert rows == [5, 4, 1, [{"row": 5, "why": "cut off"}]]
     shown = desk("show", "refunds", "R1", "--json").json
     assert shown["item"]["state"] == "committed" and shown["item"]["reference"] == "re_old1"
     assert shown["events"][-1]["data"]["file"] == "old.jsonl"
@@ -173,6 +175,19 @@ def test_a_line_that_is_no_success_proves_nothing(desk: Desk) -> None:
     said = desk("adopt", "batch.toml", "--from", "old.jsonl", "--json")
     assert said.json["unknown"] == ["R1", "R2", "R4"] and said.json["adopted"] == ["R3", "R5"]
     assert said.json["items"]["planned"] == 1 and said.json["duplicates"] == []
+
+
+def test_every_row_of_a_log_is_used_or_ignored_with_the_reason(desk: Desk) -> None:
+    """Lines that are blank, that say that nothing happened, and a table's title are named; in words and in JSON."""
+    desk.write(items=3)
+    log(desk, [{"item": "R1", "refund_id": "re_1"}, "", {"item": "R2", "status": "skipped"}, {"item": "R3", "status": "sent"}])
+    said = desk("adopt", "batch.toml", "--from", "old.jsonl", "--json").json
+    assert (said["rows"], said["rows_used"], said["rows_ignored"]) == (4, 2, 2)
+    assert said["ignored"] == [{"row": 2, "why": "blank"}, {"row": 3, "why": "says that nothing happened"}]
+    assert "4 rows read, 2 used, 2 ignored" in desk("adopt", "batch.toml", "--from", "old.jsonl").err
+    (desk.folder / "old.csv").write_text("old run of May\n\nitem,refund_id\nR1,re_1\n")
+    said = desk("adopt", "batch.toml", "--from", "old.csv", "--json").json
+    assert said["rows"] == said["rows_used"] + said["rows_ignored"] and said["rows_used"] == 1
 
 
 def test_executed_twice_according_to_the_log_is_one_commit_and_a_finding(desk: Desk) -> None:

@@ -200,16 +200,6 @@ def test_the_reports_are_safe_to_open(ran: Desk) -> None:
     assert "80.00" in page and "90.00" in page
 
 
-def test_two_overlapping_files_are_united_by_counts(ran: Desk) -> None:
-    """A row in both files is one row; nothing is found."""
-    found = rows(ran)
-    one, two = save(ran, found[:5], "one.csv"), save(ran, found[3:], "two.csv")
-    said = ran("reconcile", "refunds", "--statement", one, "--statement", two, "--json")
-    assert said.code == 0, said.err
-    assert said.json["statement"]["rows"] == 10 and said.json["statement"]["rows_ignored"] == 2
-    assert said.json["classes"]["matched"] == 8
-
-
 def test_the_terminal_shows_the_equation(ran: Desk) -> None:
     """For people: both sums, what explains the difference, the classes."""
     found = rows(ran)

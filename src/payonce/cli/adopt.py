@@ -51,10 +51,11 @@ def adopt(
     """
     from payonce.ledger.actors import this_actor
     from payonce.service import adopting, batchfile, planning
+    from payonce.service.adopting_found import Asked
 
     screen = Screen(common)
     loaded = batchfile.load(batch_file)
-    asked = adopting.Asked(
+    asked = Asked(
         loaded.id, file, tables_of(mapping), as_statement, time_us(since, end=False), time_us(until, end=True)
     )
     with opened(url_of(loaded, common.ledger), create=True) as ledger:
@@ -70,6 +71,9 @@ def adopt(
         screen.document(done)
     else:
         counts = done["items"]
+        screen.note(f"{some(done['rows'], 'row')} read, {done['rows_used']} used, {done['rows_ignored']} ignored")
+        for text in done["assumed"]:
+            screen.prose(f"assumed: {text}", style={"fg": "yellow"})
         screen.line(f"{counts['adopted']} adopted, {counts['already']} were there already, {counts['unknown']} unknown, "
                     f"{counts['planned']} still planned")  # fmt: skip
         if done["torn_line"]:

@@ -11,6 +11,7 @@ from payonce.cli.common import Common, command
 from payonce.cli.reconcile import time_us
 from payonce.cli.screen import Screen
 from payonce.core.errors import UsageError
+from payonce.core.wording import some
 
 _MOST_SHOWN = 30
 _PATH = click.Path(path_type=Path)
@@ -74,6 +75,9 @@ def tables_of(path: Path | None) -> dict[str, Any] | None:
 
 
 def _show(screen: Screen, found: dict[str, Any]) -> None:
+    screen.note(f"{some(found['rows'], 'row')} read, {found['rows_used']} used, {found['rows_ignored']} ignored")
+    for text in found["assumed"]:
+        screen.prose(f"assumed: {text}", style={"fg": "yellow"})
     screen.table(["ITEMS", "NUMBER"], [[kind, str(count)] for kind, count in found["items"].items()], right=[1])
     _table(
         screen,

@@ -159,6 +159,8 @@ def show(screen: Screen, report: Report) -> None:
     start = "up" if statement["period"] == "asked" else statement["from"] or "?"
     read = f"{some(statement['rows'], 'row')} read, {statement['rows_used']} used, {statement['rows_ignored']} ignored"
     screen.line(f"{read}; period {start} to {statement['to'] or '?'}")
+    for text in statement["assumed"]:
+        screen.prose(f"assumed: {text}", style={"fg": "yellow"})
     screen.line()
     rows = [
         [c, b["ledger"], b["explained"], b["statement"], b["not_covered"]] for c, b in found["balance"].items() if c

@@ -81,6 +81,7 @@ class StatementTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sheet: str | None = None
     preamble: int | None = None
     report: str | None = None
+    equal_rows: Literal["once", "all"] | None = None
 
 
 def read_mapping(raw: Mapping[str, Any]) -> StatementTable:

@@ -1,78 +1,23 @@
-"""Rows of one or more files to entries: overlapping exports united by counts, rows of one reference netted.
+"""Rows to entries: rows of one reference are netted.
 
-A row is used once. Equal rows are counted and never merged; the same row exported twice is one row. Fees, exchange legs
+A row is used once. Equal rows are counted and never merged. Fees, exchange legs
 and holds stay with the execution that they belong to and are part of no amount that is compared.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from payonce.reconcile.layout import Role, Standing
 from payonce.reconcile.model import Attached, Entry
-from payonce.reconcile.row import Row, Rows
+from payonce.reconcile.row import Row
 
 # Before the files' first row, and after their last.
 _FIRST = -(2**62)
 _LAST = 2**62
 _BESIDE = (Role.FEE, Role.FX, Role.HOLD)
-
-
-@dataclass(frozen=True, slots=True)
-class United:
-    """Rows with the names that reports show for them, in the files' order; ``repeated`` are names of rows that another
-    file has too."""
-
-    rows: list[tuple[str, Row]]
-    repeated: list[str]
-
-
-def unite(files: Sequence[Rows]) -> United:
-    """The rows of some files of one report.
-
-    Where two files' times overlap, a row that one has n times and the other m times was exported twice: it counts
-    max(n, m) times. Where they do not overlap, equal rows are different rows and all of them count.
-    """
-    several = len(files) > 1
-    used: list[tuple[str, Row]] = []
-    repeated: list[str] = []
-    seen: list[tuple[Rows, Counter[tuple[str, ...]]]] = []
-    for file in files:
-        own: Counter[tuple[str, ...]] = Counter()
-        others = [counts for other, counts in seen if _overlap(other, file)]
-        for row in file.used:
-            name = f"{file.file}:{row.line}" if several else str(row.line)
-            own[row.identity] += 1
-            if any(counts[row.identity] >= own[row.identity] for counts in others):
-                repeated.append(name)
-            else:
-                used.append((name, row))
-        seen.append((file, own))
-    return United(used, repeated)
-
-
-def united_net(files: Sequence[Rows]) -> dict[str, int]:
-    """What all rows of some files come to by currency, whatever they are; a row exported twice counts as in ``unite``."""
-    totals: Counter[str] = Counter()
-    seen: list[tuple[Rows, Counter[tuple[str, ...]]]] = []
-    for file in files:
-        own: Counter[tuple[str, ...]] = Counter()
-        others = [counts for other, counts in seen if _overlap(other, file)]
-        for row, currency, minor in file.sums:
-            identity = tuple(row)
-            own[identity] += 1
-            if all(counts[identity] < own[identity] for counts in others):
-                totals[currency] += minor
-        seen.append((file, own))
-    return dict(totals)
-
-
-def _overlap(one: Rows, other: Rows) -> bool:
-    if one.moments is None or other.moments is None:
-        return True
-    return one.moments[0] < other.moments[1] and other.moments[0] < one.moments[1]
 
 
 @dataclass(slots=True)

@@ -74,15 +74,23 @@ def _statement(statement: Statement) -> dict[str, Any]:
         "sha256": statement.sha256,
         "report": statement.layout,
         "files": list(statement.files),
-        "rows": statement.rows,
-        "rows_used": statement.used,
-        "rows_ignored": len(statement.ignored),
-        "ignored": [{"row": row_name(name), "why": why} for name, why in statement.ignored[:_LISTED_ROWS]],
+        **rows_json(statement.rows, statement.used, statement.ignored, statement.assumed),
         "from": None if coverage.from_us is None else iso(coverage.from_us),
         "to": None if coverage.to_us is None else iso(coverage.to_us),
         "period": statement.period,
         "complete": coverage.complete,
         "net": {currency: format_minor(minor, currency) for currency, minor in sorted(statement.net.items())},
+    }
+
+
+def rows_json(rows: int, used: int, ignored: Sequence[tuple[str, str]], assumed: Sequence[str] = ()) -> dict[str, Any]:
+    """What became of every row that was read: used or ignored with the reason. A row that cannot be read refuses its file."""
+    return {
+        "rows": rows,
+        "rows_used": used,
+        "rows_ignored": rows - used,
+        "ignored": [{"row": row_name(name), "why": why} for name, why in ignored[:_LISTED_ROWS]],
+        "assumed": list(assumed),
     }
 
 

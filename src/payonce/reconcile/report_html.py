@@ -83,7 +83,7 @@ def _head(report: Report) -> str:
         "Account": report.account or "not stated",
         "Statement": ": ".join(filter(None, (statement.layout, ", ".join(statement.files)))),
         "SHA-256": statement.sha256,
-        "Rows": f"{statement.rows} read = {statement.used} used + {len(statement.ignored)} ignored",
+        "Rows": f"{statement.rows} read = {statement.used} used + {statement.rows - statement.used} ignored",
         "Period": period,
         "Made": iso(report.at_us),
     }
@@ -186,6 +186,9 @@ def _rest(report: Report) -> str:
             f"<li>{escape(str(c['item']))}: {escape(str(c['proves']))}</li>" for c in report.applied[:_MOST_ROWS]
         )
         parts.append(f"<h2>Written to the ledger</h2><ul>{listed}</ul>")
+    if report.statement.assumed:
+        listed = "".join(f"<li>{escape(text)}</li>" for text in report.statement.assumed)
+        parts.append(f"<h2>Assumed</h2><ul>{listed}</ul>")
     ignored = Counter(why for _, why in report.statement.ignored)
     if ignored:
         listed = "".join(f"<li>{count}: {escape(why)}</li>" for why, count in ignored.most_common())

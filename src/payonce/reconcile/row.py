@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from payonce.core.money import Money
 from payonce.intake.report import Ignored
@@ -31,10 +32,20 @@ class Row:
     credit: CreditFault | None = None
 
 
+class Told(NamedTuple):
+    """What one row says, whatever its role: its text, its plain amount, the provider's reference if it has one, its time."""
+
+    text: tuple[str, ...]
+    currency: str
+    minor: int
+    reference: str
+    moment: Moment | None
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What one file gives. ``net`` is the plain sum of all its amounts by currency, whatever their role; ``sums`` are these
-    amounts row by row, each with the row's text and currency."""
+    """What one file gives. ``net`` is the plain sum of all its amounts by currency, whatever their role; ``told`` is what each
+    of these rows says."""
 
     file: str
     digest: str
@@ -47,4 +58,4 @@ class Rows:
     moments: tuple[int, int] | None = None
     declared: Mapping[str, str] = field(default_factory=dict)
     has_reference: bool = False
-    sums: Sequence[tuple[Sequence[str], str, int]] = ()
+    told: Sequence[Told] = ()

@@ -18,7 +18,7 @@ from payonce.reconcile.direction import signed
 from payonce.reconcile.errors import refuse, refuse_all
 from payonce.reconcile.layout import Layout, Role, Standing
 from payonce.reconcile.mapping import TYPE_NAMES, guessed_role
-from payonce.reconcile.row import Row, Rows
+from payonce.reconcile.row import Row, Rows, Told
 from payonce.reconcile.table import Table
 from payonce.reconcile.times import Moment, TimeFault, read_times
 
@@ -77,12 +77,14 @@ def read_rows(table: Table, layout: Layout, operation: str) -> Rows:
         table.file, table.digest, layout.name, count, tuple(used), tuple(reading.ignored), amounts.net(), accounts,
         (min(t.at_us for t in times), max(t.end_us for t in times)) if times else None, table.declared,
         has_reference=bool(layout.reference),
-        sums=[
-            (row, money.currency, minor)
-            for row, money, minor in zip(reading.table.rows, amounts.money, amounts.nets, strict=True)
-            if money is not None
-        ],
+        told=_told(reading, amounts, moments),
     )  # fmt: skip
+
+
+def _told(reading: _Reading, amounts: Amounts, moments: Sequence[Moment | None]) -> list[Told]:
+    rows, references = reading.table.rows, reading.column(reading.layout.reference)
+    facts = zip(rows, amounts.money, amounts.nets, references, moments, strict=True)
+    return [Told(tuple(row), m.currency, minor, ref, at) for row, m, minor, ref, at in facts if m is not None]
 
 
 def _refuse_float_ids(reading: _Reading) -> None:

@@ -14,15 +14,16 @@ from pathlib import Path
 from payonce.intake.settings import FileFormat
 from payonce.reconcile import reports, typed
 from payonce.reconcile.bulk import Left
+from payonce.reconcile.coverage import coverage_of
 from payonce.reconcile.errors import refuse
 from payonce.reconcile.layout import Layout
 from payonce.reconcile.mapping import StatementTable, adjusted, form_of, layout_of
 from payonce.reconcile.model import Coverage, Entry
-from payonce.reconcile.netting import Netted, net, unite, united_net
+from payonce.reconcile.netting import Netted, net
 from payonce.reconcile.row import Row, Rows
 from payonce.reconcile.rows import read_rows
 from payonce.reconcile.table import Table, choose, read_table, suited
-from payonce.reconcile.times import TimeFault, read_times
+from payonce.reconcile.uniting import unite
 
 # The readers of typed files register themselves.
 assert typed.read_json is not None
@@ -44,7 +45,7 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A statement, whole. ``rows`` = ``used`` + the ignored ones; ``ignored`` says why, by file and line. ``net`` is what
-    the files' rows come to altogether, whatever they are."""
+    the files' rows come to altogether, whatever they are; ``assumed`` is what was taken for granted in putting several together."""
 
     layout: str
     sha256: str
@@ -58,6 +59,7 @@ class Statement:
     accounts: frozenset[str] = frozenset()
     loose: tuple[tuple[str, Row], ...] = ()
     period: str = "rows"
+    assumed: tuple[str, ...] = ()
 
 
 def read_statement(paths: Sequence[Path], wanted: Wanted) -> Statement:
@@ -132,8 +134,8 @@ def _one_report(read: Sequence[Rows]) -> None:
 
 
 def _statement(read: Sequence[Rows], wanted: Wanted, lag_us: int, *, clean: int = 0) -> Statement:
-    united = unite(read)
-    coverage, source = _coverage(read, wanted, lag_us)
+    united = unite(read, equal_rows=wanted.mapping.equal_rows if wanted.mapping is not None else None)
+    coverage, source = coverage_of(read, wanted, lag_us)
     netted: Netted = net(united.rows, from_us=coverage.from_us, to_us=coverage.to_us)
     if not clean and not any(entry.legs or entry.returned or entry.pending or entry.failed for entry in netted.entries):
         why = next(
@@ -150,7 +152,7 @@ def _statement(read: Sequence[Rows], wanted: Wanted, lag_us: int, *, clean: int 
         for rows in read
         for entry in rows.ignored
     ]
-    ignored += [(name, "the same row is in another file") for name in united.repeated]
+    ignored += [(name, f"the same row is in {twin}") for name, twin in united.repeated]
     return Statement(
         layout=read[0].layout,
         sha256=_digest(read),
@@ -160,10 +162,11 @@ def _statement(read: Sequence[Rows], wanted: Wanted, lag_us: int, *, clean: int 
         ignored=tuple(ignored),
         entries=tuple(netted.entries),
         coverage=coverage,
-        net=united_net(read) if several else dict(read[0].net),
+        net=dict(united.net) if several else dict(read[0].net),
         accounts=frozenset(account for rows in read for account in rows.accounts),
         loose=tuple(netted.loose),
         period=source,
+        assumed=tuple(united.assumed),
     )
 
 
@@ -172,53 +175,3 @@ def _digest(read: Sequence[Rows]) -> str:
     if len(read) == 1:
         return read[0].digest
     return hashlib.sha256("\n".join(sorted(rows.digest for rows in read)).encode()).hexdigest()
-
-
-def _coverage(read: Sequence[Rows], wanted: Wanted, lag_us: int) -> tuple[Coverage, str]:
-    """The period: what the files declare, else what was said, else from the first to the last row time."""
-    spans: list[tuple[int, int]] = []
-    sources: set[str] = set()
-    for rows in read:
-        declared = _declared(rows)
-        if declared is not None:
-            spans.append(declared)
-            sources.add("file")
-        elif wanted.from_us is not None and wanted.to_us is not None:
-            spans.append((wanted.from_us, wanted.to_us))
-            sources.add("stated")
-        elif rows.moments is not None:
-            spans.append(rows.moments)
-            sources.add("rows")
-        else:
-            return Coverage(wanted.from_us, wanted.to_us, lag_us, complete=False), "none"
-    spans.sort()
-    gaps: list[tuple[int, int]] = []
-    end = spans[0][1]
-    for start, stop in spans[1:]:
-        if start > end:
-            gaps.append((end, start))
-        end = max(end, stop)
-    begin = spans[0][0] if wanted.from_us is None else max(spans[0][0], wanted.from_us)
-    end = end if wanted.to_us is None else min(end, wanted.to_us)
-    if begin >= end:
-        refuse(
-            "the statement covers nothing of the period that was asked for",
-            code="wrong_period", hint="take the statement of the time in which the batch ran",
-        )  # fmt: skip
-    return Coverage(begin, end, lag_us, gaps=tuple(gaps), read_us=wanted.now_us), "+".join(sorted(sources))
-
-
-def _declared(rows: Rows) -> tuple[int, int] | None:
-    start, stop = rows.declared.get("from"), rows.declared.get("to")
-    if not stop:
-        return None
-    try:
-        last = read_times([stop])[0]
-        first = read_times([start])[0] if start else None
-    except TimeFault:
-        return None
-    if last is None:
-        return None
-    begin = first.at_us if first is not None else rows.moments[0] if rows.moments else None
-    # A whole day as the end means all of that day, a whole second all of that second.
-    return None if begin is None else (begin, last.end_us)

@@ -8,7 +8,7 @@ off is set aside and named; damage anywhere else refuses the file, since what it
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -75,12 +75,14 @@ class Logged:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log, read whole. ``torn`` is the number of a last line that was cut off."""
+    """A log, read whole. ``torn`` is the number of a last line that was cut off; ``ignored`` are the lines that are of no
+    use, with the reason, that one among them."""
 
     file: str
     sha256: str
     lines: tuple[Logged, ...]
     torn: int | None = None
+    ignored: tuple[tuple[str, str], ...] = ()
 
 
 def read_log(path: Path, mapping: Mapping[str, Any] | None) -> Log:
@@ -90,17 +92,24 @@ def read_log(path: Path, mapping: Mapping[str, Any] | None) -> Log:
     except msgspec.ValidationError as error:
         raise ConfigError(f"[adopt]: {error}", code="bad_adopt_mapping", hint="docs/how-to/adopt.md") from error
     if path.suffix.lower() in (".jsonl", ".ndjson", ".log"):
-        records, sha256, torn = _json_lines(path)
+        records, ignored, sha256, torn = _json_lines(path)
     else:
-        records, sha256, torn = _table(path, table)
+        records, ignored, sha256, torn = _table(path, table)
     names = {name for _, record in records for name in record}
     columns = _columns(table, names, path.name)
-    logged = tuple(entry for line, record in records if (entry := _entry(line, record, columns, path.name)) is not None)
+    logged: list[Logged] = []
+    for line, record in records:
+        entry = _entry(line, record, columns, path.name)
+        if entry is not None:
+            logged.append(entry)
+        else:
+            ignored.append((line, "says that nothing happened"))
     _one_item_each(logged, path.name)
-    return Log(path.name, sha256, logged, torn)
+    named = tuple((str(line), why) for line, why in sorted(ignored))
+    return Log(path.name, sha256, tuple(logged), torn, named)
 
 
-def _one_item_each(lines: tuple[Logged, ...], file: str) -> None:
+def _one_item_each(lines: Sequence[Logged], file: str) -> None:
     first: dict[str, Logged] = {}
     for entry in lines:
         if entry.reference is None:
@@ -122,9 +131,10 @@ def _one_item_each(lines: tuple[Logged, ...], file: str) -> None:
 
 
 Records = list[tuple[int, Mapping[str, str]]]
+Unused = list[tuple[int, str]]
 
 
-def _json_lines(path: Path) -> tuple[Records, str, int | None]:
+def _json_lines(path: Path) -> tuple[Records, Unused, str, int | None]:
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -133,9 +143,12 @@ def _json_lines(path: Path) -> tuple[Records, str, int | None]:
         ) from error
     texts = data.decode("utf-8-sig", "surrogateescape").split("\n")
     records: Records = []
+    ignored: Unused = []
     torn: int | None = None
     for line, text in enumerate(texts, 1):
         if not text.strip():
+            if line < len(texts):
+                ignored.append((line, "blank"))
             continue
         try:
             entry = json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
@@ -145,6 +158,7 @@ def _json_lines(path: Path) -> tuple[Records, str, int | None]:
             if line == len(texts):
                 # Only the last line may be a stump: a killed process cuts there and nowhere else.
                 torn = line
+                ignored.append((line, "cut off"))
                 continue
             refuse(
                 f"{path.name}, line {line} is damaged: {error}", code="damaged_log",
@@ -153,7 +167,7 @@ def _json_lines(path: Path) -> tuple[Records, str, int | None]:
         records.append((line, {k: _text(v) for k, v in entry.items()}))
     if not records:
         refuse(f"{path.name} is empty", code="no_usable_rows", hint="is it the right file?", file=path.name)
-    return records, digest(data), torn
+    return records, ignored, digest(data), torn
 
 
 def _text(value: object) -> str:
@@ -162,7 +176,7 @@ def _text(value: object) -> str:
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
-def _table(path: Path, table: AdoptTable) -> tuple[Records, str, int | None]:
+def _table(path: Path, table: AdoptTable) -> tuple[Records, Unused, str, int | None]:
     wanted = [(item, ref) for item in _named(table.item, _ITEMS) for ref in _named(table.reference, _REFERENCES)]
     read = read_table(path, wanted, FileFormat(), option="--from")
     cells = {name: read.cells(name) for name in read.columns if name}
@@ -173,7 +187,7 @@ def _table(path: Path, table: AdoptTable) -> tuple[Records, str, int | None]:
     rows: Records = [
         (line, {name: column[place] for name, column in cells.items()}) for place, line in enumerate(read.lines)
     ]
-    return rows, read.digest, None
+    return rows, [(entry.line, entry.why) for entry in read.ignored], read.digest, None
 
 
 def _named(given: str | None, usual: tuple[str, ...]) -> tuple[str, ...]:

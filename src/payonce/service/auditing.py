@@ -22,6 +22,7 @@ from payonce.intake import FileFormat, InputSettings, ItemColumns, SettingFault,
 from payonce.providers.protocol import Identity, Provider
 from payonce.reconcile.mapping import read_mapping
 from payonce.reconcile.model import Entry
+from payonce.reconcile.report import rows_json
 from payonce.reconcile.statement import Statement, Wanted, read_statement
 from payonce.reconcile.table import read_table
 from payonce.service import batchfile, planning
@@ -57,20 +58,24 @@ class Audited:
     outside: int
     operation: str
     digest: str
+    rows: Mapping[str, Any]
 
 
 def audit(asked: Asked) -> Audited:
     """Sorts every item. Raises UsageError, InputError for items that cannot be read, StatementError for a statement."""
     wishes, operation, new = wanted_items(asked)
     if asked.provider is not None:
-        executions, digest = _listed(asked.provider, new)
+        statement = _listed(asked.provider, new)
         source = str(asked.provider)
     else:
-        executions, digest = _stated(asked, operation)
+        statement = _stated(asked, operation)
         source = ", ".join(path.name for path in asked.statements)
+    executions = [seen for entry in statement.entries for seen in executions_of(entry)]
     inside = [seen for seen in executions if _inside(seen, asked)]
     found = sort(wishes, inside)
-    return Audited(found, tuple(wishes), source, len(executions) - len(inside), operation, digest)
+    return Audited(
+        found, tuple(wishes), source, len(executions) - len(inside), operation, statement.sha256, rows_of(statement)
+    )
 
 
 def _inside(seen: Seen, asked: Asked) -> bool:
@@ -129,12 +134,16 @@ def _columns(path: Path) -> ItemColumns:
     )
 
 
-def _stated(asked: Asked, operation: str) -> tuple[list[Seen], str]:
+def rows_of(statement: Statement) -> dict[str, Any]:
+    """What became of a statement's rows, for a document."""
+    return rows_json(statement.rows, statement.used, statement.ignored, statement.assumed)
+
+
+def _stated(asked: Asked, operation: str) -> Statement:
     table = (asked.mapping or {}).get("statement")
     if table is None and asked.items.suffix == ".toml":
         table = batchfile.load(asked.items).statement or None
-    statement = read_statement(asked.statements, Wanted(operation, read_mapping(table) if table else None))
-    return [seen for entry in statement.entries for seen in executions_of(entry)], statement.sha256
+    return read_statement(asked.statements, Wanted(operation, read_mapping(table) if table else None))
 
 
 def executions_of(entry: Entry) -> list[Seen]:
@@ -160,10 +169,9 @@ def executions_of(entry: Entry) -> list[Seen]:
     ]  # fmt: skip
 
 
-def _listed(path: Path, new: Sequence[NewItem]) -> tuple[list[Seen], str]:
+def _listed(path: Path, new: Sequence[NewItem]) -> Statement:
     chosen = [Item(n, item.id, item.target or item.id, item.money, item.fields) for n, item in enumerate(new, 1)]
-    statement = ask(path, chosen).statement
-    return [seen for entry in statement.entries for seen in executions_of(entry)], statement.sha256
+    return ask(path, chosen).statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +225,7 @@ def document(audited: Audited) -> dict[str, Any]:
         "operation": audited.operation,
         "source": audited.source,
         "sha256": audited.digest,
+        **audited.rows,
     }  # fmt: skip
 
 
