@@ -180,7 +180,15 @@ def test_a_line_that_is_no_success_proves_nothing(desk: Desk) -> None:
 def test_every_row_of_a_log_is_used_or_ignored_with_the_reason(desk: Desk) -> None:
     """Lines that are blank, that say that nothing happened, and a table's title are named; in words and in JSON."""
     desk.write(items=3)
-    log(desk, [{"item": "R1", "refund_id": "re_1"}, "", {"item": "R2", "status": "skipped"}, {"item": "R3", "status": "sent"}])
+    log(
+        desk,
+        [
+            {"item": "R1", "refund_id": "re_1"},
+            "",
+            {"item": "R2", "status": "skipped"},
+            {"item": "R3", "status": "sent"},
+        ],
+    )
     said = desk("adopt", "batch.toml", "--from", "old.jsonl", "--json").json
     assert (said["rows"], said["rows_used"], said["rows_ignored"]) == (4, 2, 2)
     assert said["ignored"] == [{"row": 2, "why": "blank"}, {"row": 3, "why": "says that nothing happened"}]

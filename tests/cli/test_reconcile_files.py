@@ -30,7 +30,9 @@ def test_what_was_assumed_of_equal_rows_is_said(ran: Desk) -> None:
     """Without a reference a row in both files may be one or two: refused until it is declared, and then told everywhere."""
     found = rows(ran)
     one, two = save(ran, found[:5], "one.csv"), save(ran, found[4:], "two.csv")
-    plain = '[statement]\nown_reference = "reference"\namount_minor = "amount"\ncurrency = "currency"\ntime = "created"\n'
+    plain = (
+        '[statement]\nown_reference = "reference"\namount_minor = "amount"\ncurrency = "currency"\ntime = "created"\n'
+    )
     words = ("reconcile", "refunds", "--statement", one, "--statement", two, "--map", "map.toml")
     (ran.folder / "map.toml").write_text(plain)
     said = ran(*words, "--json")

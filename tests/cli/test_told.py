@@ -65,6 +65,9 @@ def test_a_batch_of_single_calls_is_open(desk: Desk) -> None:
     said = desk("status", "po", "--json").json
     assert (said["state"], said["open"]) == ("running", True)
     assert desk("status", "po").out.startswith("po: open\n")
+    assert desk("status").out.splitlines()[1].split()[:2] == ["po", "open"], "the list and the batch say the same"
+    (listed,) = desk("status", "--json").json["batches"]
+    assert (listed["state"], listed["open"]) == (said["state"], said["open"])
     whole = payonce.operation(key=True, retention="24h")(lambda call: payonce.Executed("r-1", call.money))
     assert payonce.run("whole", [("w-1", money)], whole).exit_code == 0
     assert desk("status", "whole", "--json").json["open"] is False

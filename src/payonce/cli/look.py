@@ -7,7 +7,7 @@ import click
 from payonce.cli.common import Common, batch_of, command
 from payonce.cli.history import happened, header
 from payonce.cli.screen import Screen
-from payonce.cli.words import ITEM_STATES, STATE_STYLE, clock, counts, show_status
+from payonce.cli.words import ITEM_STATES, STATE_STYLE, batch_state, clock, counts, show_status
 from payonce.core.states import ItemState
 from payonce.service import inspecting
 from payonce.service.addresses import ledger_url
@@ -43,7 +43,7 @@ def _all(screen: Screen, common: Common) -> None:
         screen.line("no batches yet; payonce plan BATCH.toml seals one")
         return
     rows = [
-        [b["batch"], b["state"], counts(b["items"]), ", ".join(f"{m['committed']} {c}" for c, m in b["money"].items())]
+        [b["batch"], batch_state(b), counts(b["items"]), ", ".join(f"{m['committed']} {c}" for c, m in b["money"].items())]
         for b in found["batches"]
     ]
     screen.table(["BATCH", "STATE", "ITEMS", "COMMITTED"], rows)

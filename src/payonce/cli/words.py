@@ -26,10 +26,14 @@ ITEM_STATES = ("planned", "pending", "committed", "refused", "unknown", "skipped
 BATCH_STATES = ("sealed", "running", "paused", "stopped", "interrupted", "halted", "finished", "cancelled")
 
 
+def batch_state(status: Mapping[str, Any]) -> str:
+    """A batch's state in words: one that items are added to one by one has no process that runs it, it is open."""
+    return "open" if status["open"] and status["state"] == "running" else str(status["state"])
+
+
 def show_status(screen: Screen, status: Mapping[str, Any]) -> None:
     """One batch: its state and why, its counts, which add up, its money, calls, times and pace."""
-    state = "open" if status["open"] and status["state"] == "running" else status["state"]
-    screen.prose(f"{status['batch']}: {state}", style=STATE_STYLE.get(status["state"]))
+    screen.prose(f"{status['batch']}: {batch_state(status)}", style=STATE_STYLE.get(status["state"]))
     if status["state"] == "interrupted":
         screen.prose("  process  no process is working on it; the same command goes on")
     if status["reason"]:

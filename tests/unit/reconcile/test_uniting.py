@@ -62,7 +62,9 @@ def test_exports_that_say_the_same_of_a_whole_day_overlap(tmp_path: Path) -> Non
     found = read(one, two)
     assert paid(found) == 7 * 500  # days 1, 3, 4 twice, 5 twice, 7
     (said,) = found.assumed
-    assert said.startswith("4 equal rows without a reference are in one.csv and in two.csv: counted once, since the files")
+    assert said.startswith(
+        "4 equal rows without a reference are in one.csv and in two.csv: counted once, since the files"
+    )
     assert "2025-09-03" in said and "2025-09-06" in said
 
 
@@ -91,7 +93,9 @@ def test_without_times_equal_rows_are_asked_about(tmp_path: Path) -> None:
     assert paid(read(one, two, equal_rows="all")) == 1100
 
 
-@pytest.mark.parametrize(("again", "expected", "words"), [("r1", 2100, "counted once"), ("r2", 3700, "counted in both")])
+@pytest.mark.parametrize(
+    ("again", "expected", "words"), [("r1", 2100, "counted once"), ("r2", 3700, "counted in both")]
+)
 def test_rows_with_a_reference_prove_it(tmp_path: Path, again: str, expected: int, words: str) -> None:
     """One that is in both shows that the files overlap, one of the time that both cover that is not shows that they do
     not. The row itself is never counted twice."""
