@@ -42,6 +42,10 @@ _CAUSES: Final[dict[str, tuple[str, str, str]]] = {
 }
 
 
+# Where the server's own sources touch its files: a file system that became read-only is reported as a missing right, too.
+# (errcode_for_file_access in src/backend/utils/error/elog.c; the words depend on the server's language, the place does not.)
+_STORAGE: Final = frozenset({"md.c", "fd.c", "smgr.c", "xlog.c", "slru.c", "storage.c", "relmapper.c", "copydir.c"})
+
 # Deadlock, serialization failure: always rolled back, also where COMMIT reports it.
 _CONFLICTS: Final = ("40P01", "40001")
 
@@ -56,6 +60,8 @@ def translate(error: psycopg.Error, place: str) -> LedgerError:
             code="ledger_conflict",
             hint="find out what else writes to its tables; then run the same command again",
         )
+    if state == "42501" and error.diag.source_file in _STORAGE:
+        state = "58"
     found = _CAUSES.get(state) or _CAUSES.get(state[:2])
     if found is None and not state and isinstance(error, psycopg.OperationalError):
         found = _CAUSES[_turned_away(str(error))]
