@@ -325,5 +325,8 @@ class Runner:
             pass  # a ledger that takes nothing any more may still be read
         try:
             return await self.ledger.status(self.batch.spec.id)
-        except (LedgerError, UsageError):
-            return None
+        except LedgerError as fault:  # nobody knows how it ended: neither done nor "some items are refused"
+            self.session.halt(fault)
+        except UsageError:
+            pass
+        return None

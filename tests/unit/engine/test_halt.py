@@ -11,7 +11,7 @@ import pytest
 
 from payonce.core.commands import Command, Landed
 from payonce.core.errors import LedgerError
-from payonce.core.model import Actor, BatchSpec, Limits, NewItem, Worker
+from payonce.core.model import Actor, BatchSpec, Limits, NewItem, Status, Worker
 from payonce.core.money import Money
 from payonce.core.outcome import Executed, Execution
 from payonce.core.states import BatchState, ItemState
@@ -41,6 +41,16 @@ class FaultyLedger(InlineLedger):
             self.failed = LedgerError("read-only", code="ledger_read_only", hint="make it writable")
             raise self.failed
         return await super()._write(worker, tuple(commands))
+
+
+class UnreadableEnd(InlineLedger):
+    """Takes every write, and cannot be read any more once the batch is finished."""
+
+    async def status(self, batch: str) -> Status:
+        found = await super().status(batch)
+        if found.batch.state is BatchState.FINISHED:
+            raise LedgerError("no connection", code="ledger_unreachable", hint="see that the server runs")
+        return found
 
 
 class Far:
@@ -126,3 +136,16 @@ def test_a_ledger_fault_at_any_write(tmp_path: Path, good: int, key: bool, looku
         assert status.count(ItemState.COMMITTED) == ITEMS
     assert sum(far.done.values()) >= status.count(ItemState.COMMITTED)
     assert not list(tmp_path.glob("*.spool"))
+
+
+def test_an_end_that_cannot_be_read_is_a_ledger_fault(tmp_path: Path) -> None:
+    """Everything was written and the last look at the counts fails: exit code 3 with the fault, not 1, which would say that
+    items are refused or unknown. The same command says how it ended, without a call."""
+    store = MemoryLedger(is_alive=lambda actor: True)
+    items = [NewItem(f"r{k}", Money("1.00", "USD")) for k in range(ITEMS)]
+    store.seal(BatchSpec("b", "refund", "python"), items, seal="x", actor=Actor())
+    far = Far(key=True, lookup=False)
+    ended = run(store, UnreadableEnd(store), far, tmp_path)
+    assert (ended.exit_code, ended.code, ended.status) == (3, "ledger_unreachable", None)
+    assert run(store, InlineLedger(store), far, tmp_path).exit_code == 0
+    assert (far.calls, store.status("b").count(ItemState.COMMITTED)) == (ITEMS, ITEMS)
