@@ -42,10 +42,15 @@ class Proxy:
         """The address of a ledger by way of this relay."""
         return f"postgresql://postgres@127.0.0.1:{self.port}/postgres?sslmode=disable&schema={schema}"
 
-    def loses(self, start: str, cut: Cut) -> None:
-        """The connection that next executes a statement beginning so is lost, and all others with it."""
+    def loses(self, start: str, cut: Cut, *, nth: int = 1) -> None:
+        """The connection that executes the nth statement from now that begins so is lost, and all others with it."""
         self.struck.clear()
-        self._armed = (lambda sql: sql.lstrip().startswith(start)), cut
+        left = iter(range(nth - 1, -1, -1))
+        self._armed = (lambda sql: sql.lstrip().startswith(start) and next(left) == 0), cut
+
+    def passes(self) -> None:
+        """Nothing is lost any more, if it has not struck yet."""
+        self._armed = None
 
     def mend(self) -> None:
         """Connections are taken again."""

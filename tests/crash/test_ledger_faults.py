@@ -1,9 +1,8 @@
-"""The ledger's disk really fails: full, read-only, replaced. No further call is made, answers go to the spool, exit 3;
-when there is room again the same command finishes and nothing was executed twice."""
+"""The ledger's disk is really full, its files may not grow, or an older copy was put back. No further call is made, answers go
+to the spool, exit code 3; when there is room again the same command finishes and nothing was executed twice."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,36 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.disks import fill, small
 from tests.crash.harness import Job, Provider, finish
-
-
-def mount(folder: Path, size: str) -> None:
-    """A small disk. Skips loudly where mounting is not allowed."""
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to mount a tmpfs: the full disk is then only tested by RLIMIT_FSIZE")
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 64 megabytes, for the ledger alone."""
-    folder = tmp_path / "disk"
-    mount(folder, "64m")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=False)
-
-
-def fill(disk: Path) -> Path:
-    """Takes all the room there is."""
-    filler = disk / "filler"
-    try:
-        with filler.open("wb", buffering=0) as file:
-            while file.write(b"x" * 4096):
-                pass
-    except OSError:
-        pass
-    return filler
+    with small() as found:
+        yield found.folder
 
 
 def until_calls(provider: Provider, calls: int) -> None:

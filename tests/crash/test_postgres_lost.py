@@ -4,6 +4,7 @@ call, exit code 3, nothing lost; the same command finishes when it is back, and 
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import threading
 from collections import Counter
@@ -14,11 +15,12 @@ from pathlib import Path
 import pytest
 
 import payonce
+from payonce.core.errors import LedgerError
 from payonce.core.model import Actor
 from payonce.core.states import BatchState
 from payonce.ledger.actors import this_actor
 from tests.pgproxy import Cut, Proxy, check, relayed
-from tests.postgres import Server, empty_ledger
+from tests.postgres import Server, empty_ledger, new_schema
 
 ITEMS, IN_FLIGHT = 60, 8
 TEN = payonce.Money("10.00", "USD")
@@ -111,3 +113,41 @@ def test_a_connection_lost_in_a_transaction(
     assert set(far.executed.values()) == {1} and len(far.executed) == ITEMS
     assert check(url) == ()
     assert not list(tmp_path.rglob("*.spool")), "every answer was taken in"
+
+
+@pytest.mark.skipif(not os.environ.get("PAYONCE_TORTURE"), reason="half a minute: PAYONCE_TORTURE=1")
+@pytest.mark.parametrize("cut", Cut, ids=lambda cut: cut.name)
+def test_a_connection_lost_in_each_transaction_of_a_run(
+    proxy: Proxy, cut: Cut, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From making the ledger and sealing the batch to its finish and the worker's leave, one after the other."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("payonce.service.running.this_actor", gone)
+    halted, nth = 0, 0
+    while True:
+        nth += 1
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / str(nth)))
+        url, far = proxy.url(new_schema()), Far()
+        proxy.loses("COMMIT", cut, nth=nth)
+        try:
+            code = run(url, far).exit_code
+        except LedgerError as fault:  # before the first call
+            code = fault.exit_code
+            assert far.calls == 0
+        struck = proxy.struck.is_set()
+        proxy.passes()
+        proxy.mend()
+        if not struck:
+            assert code == 0
+            break
+        # A loss at the very end, when everything is known, changes nothing.
+        assert code == 3 or (code == 0 and far.calls == ITEMS)
+        halted += code == 3
+        calls, sent = far.calls, len(far.executed)
+        done = run(url, far)
+        assert (done.exit_code, done.counts.committed) == (0, ITEMS)
+        assert (len(far.executed), set(far.executed.values())) == (ITEMS, {1})
+        assert far.calls <= calls + (ITEMS - sent) + IN_FLIGHT
+        assert check(url) == ()
+        assert not list(tmp_path.rglob("*.spool"))
+    assert halted > 10
