@@ -43,7 +43,12 @@ def _all(screen: Screen, common: Common) -> None:
         screen.line("no batches yet; payonce plan BATCH.toml seals one")
         return
     rows = [
-        [b["batch"], batch_state(b), counts(b["items"]), ", ".join(f"{m['committed']} {c}" for c, m in b["money"].items())]
+        [
+            b["batch"],
+            batch_state(b),
+            counts(b["items"]),
+            ", ".join(f"{m['committed']} {c}" for c, m in b["money"].items()),
+        ]
         for b in found["batches"]
     ]
     screen.table(["BATCH", "STATE", "ITEMS", "COMMITTED"], rows)

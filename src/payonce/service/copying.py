@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from payonce.core.errors import LedgerError, PayonceError, UsageError
 from payonce.core.events import iso
+from payonce.core.wording import some
 from payonce.engine.spool import give_back
 from payonce.ledger.actors import this_actor, wall_clock
 from payonce.ledger.connect import accept_place, connect
@@ -19,6 +20,7 @@ from payonce.ledger.postgres_address import is_postgres, parse
 from payonce.ledger.protocol import LedgerInfo
 from payonce.ledger.sqlite_open import sync
 from payonce.ledger.store_reads import StoreLedger
+from payonce.service import large_outputs
 from payonce.service.addresses import absolute_ledger
 from payonce.service.opening import misspelt
 from payonce.service.running import spool_places
@@ -34,7 +36,8 @@ def copy_to(source: str, target: str) -> dict[str, Any]:
     """Copies the ledger at one address into a new one at another, which goes on with its batches.
 
     All of it or nothing; where this process dies half-way, the same call goes on. Raises UsageError ``target_exists``,
-    ``ledger_busy`` (a worker lives), ``answers_wait`` (a spool must be taken in first), LedgerError ``copy_differs``.
+    ``ledger_busy`` (a worker lives), ``answers_wait`` (a spool must be taken in first), ``outputs_beside`` (large outputs have
+    no place there), LedgerError ``copy_differs``.
     """
     here, there = (absolute_ledger(url, base=Path.cwd()) for url in (source, target))
     store = _open_source(here, there)
@@ -46,6 +49,7 @@ def copy_to(source: str, target: str) -> dict[str, Any]:
         _refuse_waiting(here, info)
         checkpoints = _kept(here)
         refuse_taken(there)
+        _refuse_outputs(store, here, there)
         store.leave_for(_shown(there))
         try:
             with trail(here) as reads:
@@ -121,6 +125,20 @@ def _refuse_waiting(url: str, info: LedgerInfo) -> None:
                 )
 
 
+def _refuse_outputs(store: StoreLedger, here: str, there: str) -> None:
+    """Raises UsageError where the ledger refers to outputs in files beside it and the new store has no place for files."""
+    if not outputs_of(here).is_there or outputs_of(there).folder is not None:
+        return
+    found = large_outputs.look(store, here)
+    if found.count:
+        raise UsageError(
+            f"{some(found.count, 'large output')} of this ledger ({found.size} bytes) {'is' if found.count == 1 else 'are'} in files "
+            f"in {outputs_of(here).folder}, and a server has no place for files; nothing was copied",
+            code="outputs_beside",
+            hint="copy to a sqlite: or jsonl: ledger; or keep this ledger for its results and start new batches on the server",
+        )
+
+
 def _kept(url: str) -> list[Signed]:
     """The ledger's own checkpoints."""
     own = Places.of(url)
@@ -142,15 +160,10 @@ def _verify(url: str, info: LedgerInfo, checkpoints: list[Signed]) -> None:
 def _take_along(here: str, there: str) -> None:
     """Large outputs, keys and checkpoints, which live beside a ledger."""
     outputs, place = outputs_of(here).folder, outputs_of(there).folder
-    files = sorted(outputs.glob("*/*")) if outputs is not None and outputs.is_dir() else []
-    for file in files:
-        if place is None:
-            raise UsageError(
-                f"large outputs are in files, in {outputs}, and a server has no place for them",
-                code="outputs_beside",
-                hint="copy to a sqlite: or jsonl: ledger",
-            )
-        _put(file, place / file.parent.name / file.name)
+    if outputs is not None and outputs.is_dir() and place is not None:
+        for file in sorted(outputs.glob("*/*")):
+            if not file.name.startswith("."):  # what a crash left of one that was being written
+                _put(file, place / file.parent.name / file.name)
     ours, theirs = Places.of(here), Places.of(there)
     for name in ("checkpoints", "public", "key"):
         kept, new = getattr(ours, name), getattr(theirs, name)
