@@ -15,6 +15,7 @@ ledger = LazyGroup(
         "Commands": {
             "accept": ("payonce.cli.ledger:accept", "Go on with a restored, moved or copied ledger."),
             "copy": ("payonce.cli.ledger:copy", "Move all batches to another store."),
+            "tidy": ("payonce.cli.ledger:tidy", "Take away files of large outputs that a crash left."),
         }
     },
     help="Look after a ledger as a whole: one that was restored or copied, or that goes to another store.",
@@ -66,3 +67,28 @@ def copy(common: Common, source: str, target: str) -> None:
         )
         screen.prose(f"trail   verified, against {held} that had been kept")
         screen.prose(f"next    use {done['to']} from now on; {done['from']} can only be read")
+
+
+@command("tidy")
+@click.option("--dry-run", is_flag=True, help="List them; take nothing away.")
+@click.pass_obj
+def tidy(common: Common, dry_run: bool) -> None:
+    """Take away files of large outputs that nothing in the ledger refers to, which a crash before a commit leaves.
+
+    Refused while a process writes outputs. No output of a committed item is ever taken away.
+    """
+    from payonce.service import large_outputs
+    from payonce.service.opening import opened
+
+    url = ledger_url(common.ledger)
+    with opened(url) as ledger:
+        found = large_outputs.tidy(ledger, url, remove=not dry_run)
+    screen = Screen(common)
+    if common.json:
+        names = [str(path) for path in found.paths]
+        screen.document({"files": names, "bytes": found.size, "removed": not dry_run})
+        return
+    for path in found.paths if dry_run else ():
+        screen.line(str(path))
+    done = "nothing refers to" if dry_run else "taken away:"
+    screen.prose(f"{done} {words.some(len(found.paths), 'file')} of {found.size} bytes")

@@ -69,6 +69,11 @@ class Spool:
         self._end = 0
         self.written = 0
 
+    @property
+    def name(self) -> str:
+        """The id of the ledger whose spool it is."""
+        return self._name
+
     def _file(self, folder: Path) -> Path:
         # Never a name that an earlier process may have used: in containers the pid is often the same each time.
         return folder / f"{self._name}.{uuid4().hex}.spool"

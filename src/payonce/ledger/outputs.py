@@ -2,22 +2,25 @@
 
 A ledger of many small rows stays quick; an answer of many megabytes would not let it. What is larger than ``INLINE_BYTES``
 goes to ``LEDGER.outputs/ab/abcd...``, and the commit holds its digest and size under ``kept.$output``, which is in the
-trail. A crash before the commit leaves a file that nothing refers to, never a commit without its file.
+trail. A crash before the commit leaves a file that nothing refers to, never a commit without its file. Whoever writes such
+files holds the folder until it closes, so that none of them is taken for a left one (``OutputFiles.alone``).
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 from uuid import uuid4
 
 from payonce.core.commands import Change
-from payonce.core.errors import LedgerError
+from payonce.core.errors import LedgerError, UsageError
 
 # Where ``kept`` says which file an output is in. Names with a $ are payonce's own.
 OUTPUT: Final = "$output"
@@ -30,11 +33,55 @@ class OutputFiles:
     def __init__(self, folder: Path | None, *, inline_bytes: int = INLINE_BYTES) -> None:
         self.folder = folder
         self._inline = inline_bytes
+        self._held: int | None = None
+        self._holding = Lock()
 
     @property
     def is_there(self) -> bool:
         """Whether any output was ever put into a file."""
         return self.folder is not None and self.folder.is_dir()
+
+    def close(self) -> None:
+        """Lets go of the folder: what this process has written into files is committed, or in the spool."""
+        with self._holding:
+            if self._held is not None:
+                os.close(self._held)
+            self._held = None
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While no process writes files into the folder. Raises UsageError ``ledger_busy`` where one does."""
+        assert self.folder is not None and self.is_there, "there is a folder"
+        handle = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if not _locked(handle):
+                raise UsageError(
+                    f"a process is writing outputs to {self.folder}",
+                    code="ledger_busy",
+                    hint="wait for the run to end, or pause the batch",
+                )
+            yield
+        finally:
+            os.close(handle)
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """Every file in the folder with its digest; without one what is left of a file that was being written."""
+        for path in sorted(self.folder.glob("*/*")) if self.folder is not None else ():
+            yield ("" if path.name.startswith(".") else path.name), path
+
+    def _hold(self) -> None:
+        with self._holding:
+            if self._held is not None:
+                return
+            assert self.folder is not None, "outputs go to files only where there is a place for them"
+            _make(self.folder)
+            handle = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_SH)
+            except OSError:
+                os.close(handle)
+                raise
+            self._held = handle
 
     def takes(self, change: Change) -> bool:
         """Whether a change's output is so large that it goes to a file."""
@@ -85,6 +132,7 @@ class OutputFiles:
         assert path is not None
         part = path.with_name(f".{digest}.{uuid4().hex}")
         try:
+            self._hold()
             _make(path.parent)
             with part.open("xb") as file:
                 file.write(data)
@@ -109,6 +157,15 @@ def outputs_of(url: str) -> OutputFiles:
         return OutputFiles(None)
     path = Path(rest).expanduser().resolve()
     return OutputFiles(path.with_name(path.name + ".outputs"))
+
+
+def _locked(handle: int) -> bool:
+    """Whether nobody else holds the folder; then it is held until the handle is closed."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _make(folder: Path) -> None:

@@ -161,8 +161,8 @@ def _take_along(here: str, there: str) -> None:
     """Large outputs, keys and checkpoints, which live beside a ledger."""
     outputs, place = outputs_of(here).folder, outputs_of(there).folder
     if outputs is not None and outputs.is_dir() and place is not None:
-        for file in sorted(outputs.glob("*/*")):
-            if not file.name.startswith("."):  # what a crash left of one that was being written
+        for digest, file in outputs_of(here).files():
+            if digest:  # not what a crash left of one that was being written
                 _put(file, place / file.parent.name / file.name)
     ours, theirs = Places.of(here), Places.of(there)
     for name in ("checkpoints", "public", "key"):

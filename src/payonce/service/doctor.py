@@ -140,7 +140,8 @@ def _outputs(url: str) -> Check:
             "outputs", False, f"{detail}; {len(found.missing)} are missing or damaged: {named}",
             "put the folder of outputs back beside the ledger",
         )  # fmt: skip
-    return Check("outputs", True, f"{detail}, all there")
+    left = f"; nothing refers to {some(found.strays, 'file')}: payonce ledger tidy" if found.strays else ""
+    return Check("outputs", True, f"{detail}, all there{left}")
 
 
 def _clock(url: str) -> Check:

@@ -30,7 +30,7 @@ from payonce.engine.takein import take_in_only
 from payonce.ledger.actors import this_actor
 from payonce.ledger.connect import connect
 from payonce.ledger.group import AsyncLedger
-from payonce.ledger.outputs import outputs_of
+from payonce.ledger.outputs import OutputFiles, outputs_of
 from payonce.providers.protocol import Identity, Provider
 from payonce.service.open_findings import with_findings
 from payonce.service.provider_changes import changed_settings
@@ -80,12 +80,12 @@ async def run_sealed_async(plan: RunPlan) -> RunOutcome:
     be opened; nothing was sent then.
     """
     store = connect(plan.ledger, create=False)
-    ledger = AsyncLedger(store)
+    ledger, outputs = AsyncLedger(store), outputs_of(plan.ledger)
     try:
         info = await ledger.info()
         spool = Spool(spool_places(plan.ledger), name=info.id)
         status = await _standing(ledger, plan)
-        if not _may_start(status) and await _take_in(ledger, status.batch, plan, spool, info.id):
+        if not _may_start(status) and await _take_in(ledger, status.batch, plan, spool, outputs):
             status = await _standing(ledger, plan)
         batch = status.batch
         if not _may_start(status):
@@ -110,7 +110,7 @@ async def run_sealed_async(plan: RunPlan) -> RunOutcome:
                         stop=stop,
                         progress=plan.progress,
                         payloads=plan.payloads,
-                        outputs=outputs_of(plan.ledger),
+                        outputs=outputs,
                         read_targets=plan.read_targets,
                     )
         finally:
@@ -119,6 +119,7 @@ async def run_sealed_async(plan: RunPlan) -> RunOutcome:
     finally:
         with contextlib.suppress(LedgerError):
             await ledger.close()
+        outputs.close()
 
 
 async def _told(ledger: AsyncLedger, outcome: RunOutcome, plan: RunPlan) -> RunOutcome:
@@ -139,11 +140,11 @@ def _may_start(status: Status) -> bool:
     return not (_is_over(status) or status.batch.state is BatchState.PAUSED or status.batch.held)
 
 
-async def _take_in(ledger: AsyncLedger, batch: Batch, plan: RunPlan, spool: Spool, ledger_id: str) -> bool:
+async def _take_in(ledger: AsyncLedger, batch: Batch, plan: RunPlan, spool: Spool, outputs: OutputFiles) -> bool:
     """What waits in the spool decides items of a batch that is not run now too; an item may be planned again by it."""
     return await take_in_only(
-        ledger, batch=batch, actor=this_actor(), lease_us=plan.limits.lease_us, spool=spool, ledger_id=ledger_id,
-        outputs=outputs_of(plan.ledger),
+        ledger, batch=batch, actor=this_actor(), lease_us=plan.limits.lease_us, spool=spool, ledger_id=spool.name,
+        outputs=outputs,
     )  # fmt: skip
 
 

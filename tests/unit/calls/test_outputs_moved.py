@@ -1,4 +1,5 @@
-"""Large outputs and the place of their ledger: they go along to another file, and hold up a copy that would lose them."""
+"""Large outputs and the place of their ledger: they go along to another file, hold up a copy that would lose them, and what
+a crash left of them is taken away."""
 
 from __future__ import annotations
 
@@ -6,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from payonce.core.commands import Change
 from payonce.core.errors import LedgerError, UsageError
+from payonce.core.states import ItemEvent
 from payonce.ledger.connect import connect
+from payonce.ledger.outputs import OutputFiles
 from tests.postgres import Server
 from tests.unit.calls.callkit import Calls
 
@@ -53,3 +57,40 @@ def test_a_ledger_without_any_goes_to_a_server(calls: Calls, postgres: Server) -
     target = postgres.url("small_outputs")
     assert calls("ledger", "copy", "sqlite:payonce.db", target, "--json").code == 0
     assert len(calls.results("--ledger", target)) == 5
+
+
+def left_by_a_crash() -> list[Path]:
+    """A whole file that no commit names, and one that was being written."""
+    folder = Path("payonce.db.outputs") / "ab"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / ("ab" * 32), folder / f".{'ab' * 32}.1234"]
+    for file in files:
+        file.write_bytes(b"of nobody")
+    return files
+
+
+def test_what_a_crash_left_is_taken_away(large: Calls) -> None:
+    """doctor says so, a dry run lists it, and every committed output stays readable."""
+    files = left_by_a_crash()
+    doctor = {check["name"]: check for check in large("doctor", "batch.toml", "--json").json["checks"]}
+    assert doctor["outputs"]["ok"] and "nothing refers to 2 files: payonce ledger tidy" in doctor["outputs"]["detail"]
+    listed = large("ledger", "tidy", "--dry-run", "--json").json
+    assert [Path(name).name for name in listed["files"]] == sorted(file.name for file in files)
+    assert (listed["bytes"], listed["removed"], files[0].exists()) == (18, False, True)
+    assert large("ledger", "tidy", "--json").json["removed"] is True
+    assert not any(file.exists() for file in files)
+    assert len(large.results()) == 2
+    assert large("ledger", "tidy", "--json").json["files"] == []
+
+
+def test_nothing_is_taken_away_while_a_process_writes(large: Calls) -> None:
+    """A file is durable before the commit that names it: in between it looks like one that was left."""
+    files = left_by_a_crash()
+    writing = OutputFiles(Path("payonce.db.outputs").absolute(), inline_bytes=1)
+    change = writing.set_aside(Change(1, ItemEvent.COMMIT, reference="x", output=b"on its way"))
+    said = large("ledger", "tidy", "--json")
+    assert (said.code, said.json["error"]["code"]) == (2, "ledger_busy")
+    assert files[0].exists() and change.kept is not None
+    assert writing.read(change.kept) == b"on its way"
+    writing.close()
+    assert large("ledger", "tidy", "--json").code == 0
