@@ -119,6 +119,8 @@ def _delimited(path: Path, wanted: Wanted, form: FileFormat, report: Report) -> 
             _refuse_bytes(path, segment.text, segment.line, file.encoding)
         segments.append(segment.text)
     text = "".join(segments)
+    if not segments:
+        refuse(f"{path.name} is empty", code="empty_file", hint="is it the right file?", file=path.name)
     head = find_header(segments[0], wanted, form, report)
     if choose(head.names, wanted) is None:
         no_such_columns(path.name, head.names, wanted, line=head.above + 1)

@@ -45,7 +45,7 @@ def read_json(path: Path, wanted: Wanted, form: FileFormat, report: Report) -> T
 def _loads(text: str, file: str, line: int | None) -> Any:
     try:
         return json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         refuse(f"{file} is not JSON: {error}", code="bad_json", hint="export it again", file=file, line=line)
 
 

@@ -154,8 +154,8 @@ def _json_lines(path: Path) -> tuple[Records, Unused, str, int | None]:
             entry = json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
             if not isinstance(entry, dict):
                 raise ValueError("no object")
-        except ValueError as error:
-            if line == len(texts):
+        except (ValueError, RecursionError) as error:
+            if line == len(texts) and isinstance(error, ValueError):
                 # Only the last line may be a stump: a killed process cuts there and nowhere else.
                 torn = line
                 ignored.append((line, "cut off"))

@@ -225,6 +225,15 @@ def test_what_is_no_statement_for_this_batch_is_an_error(tmp_path, text, code) -
     assert error.value.code == code or not text
 
 
+def test_a_file_without_anything_in_it_is_an_error_with_its_reason(tmp_path) -> None:
+    """A byte order mark alone, and brackets deeper than anything is nested: refused, never a fault of the program."""
+    for name, data, code in (("s.csv", b"\xff\xfe", "empty_file"), ("s.json", b"[" * 200_000, "bad_json")):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(StatementError) as error:
+            read(tmp_path / name)
+        assert error.value.code == code
+
+
 def test_transfers_are_read_from_the_balance_report(tmp_path) -> None:
     """A transfer and its reversal are one entry that came back; payouts of the same report are none."""
     text = (
