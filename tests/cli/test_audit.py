@@ -177,6 +177,16 @@ def test_a_line_that_is_no_success_proves_nothing(desk: Desk) -> None:
     assert said.json["items"]["planned"] == 1 and said.json["duplicates"] == []
 
 
+def test_a_batch_with_problems_is_not_adopted_and_leaves_no_ledger(desk: Desk) -> None:
+    """The input is put right first; nothing is made for it."""
+    desk.write(items=1)
+    desk.rows(["R1,ch_1,1.005"])
+    log(desk, [{"item": "R1", "refund_id": "re_1"}])
+    said = desk("adopt", "batch.toml", "--from", "old.jsonl", "--json")
+    assert said.code == 2 and said.json["error"]["problems"]
+    assert not (desk.folder / "payonce.db").exists()
+
+
 def test_every_row_of_a_log_is_used_or_ignored_with_the_reason(desk: Desk) -> None:
     """Lines that are blank, that say that nothing happened, and a table's title are named; in words and in JSON."""
     desk.write(items=3)

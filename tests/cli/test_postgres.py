@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import cast
 
+import psycopg
 import pytest
 
 from payonce.trail.beside import Beside
 from payonce.trail.share import Share
 from tests.cli.conftest import Desk
-from tests.postgres import Server, empty_ledger
+from tests.postgres import Server, empty_ledger, new_schema
 
 SECRET = "hunter2"
 
@@ -53,6 +54,28 @@ def test_a_batch_from_plan_to_proof(job: Desk) -> None:
     for answer in (*said, shown):
         assert SECRET not in answer.out + answer.err
         assert "postgres@" not in answer.out + answer.err
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_a_batch_that_is_not_sealed_leaves_nothing_on_the_server(postgres: Server, desk: Desk, command: str) -> None:
+    """Problems in the input: no schema is made for a ledger that nothing is in. A ledger that was there and is gone is
+    noticed before anything is planned."""
+    schema = new_schema()
+    there = f"SELECT to_regnamespace('{schema}') IS NOT NULL"
+    url = postgres.url(schema)
+    desk.write()
+    desk.rows(["R1,ch_1,10.00", "R2,ch_2,1.005"])
+    said = desk(command, "batch.toml", "--ledger", url, "--json")
+    assert said.code == 2 and "1.005" in said.out
+    with psycopg.connect(postgres.dsn, autocommit=True) as database:
+        assert database.execute(there).fetchone() == (False,)
+        desk.rows(["R1,ch_1,10.00"])
+        assert desk(command, "batch.toml", "--ledger", url, "--json").code == 0
+        assert database.execute(there).fetchone() == (True,)
+        database.execute(f"DROP SCHEMA {schema} CASCADE")
+        lost = desk(command, "batch.toml", "--ledger", url, "--json")
+        assert (lost.code, lost.json["error"]["code"]) == (3, "ledger_lost")
+        assert database.execute(there).fetchone() == (False,)
 
 
 def test_a_password_in_a_batch_file_is_refused(job: Desk) -> None:

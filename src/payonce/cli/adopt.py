@@ -14,7 +14,8 @@ from payonce.cli.reconcile import time_us
 from payonce.cli.screen import Screen
 from payonce.core.errors import InputError
 from payonce.core.wording import some
-from payonce.service.opening import opened, url_of
+from payonce.service.opening import opened, opened_or_blank, url_of
+from payonce.service.report_plan import PlanReport
 
 _PATH = click.Path(path_type=Path)
 
@@ -58,14 +59,13 @@ def adopt(
     asked = Asked(
         loaded.id, file, tables_of(mapping), as_statement, time_us(since, end=False), time_us(until, end=True)
     )
-    with opened(url_of(loaded, common.ledger), create=True) as ledger:
+    url = url_of(loaded, common.ledger)
+    with opened_or_blank(url) as ledger:
         prepared = asyncio.run(planning.prepare(loaded, ledger, planning.Options(environ=os.environ)))
+    _refuse_unsealed(loaded.id, prepared.report, sealed=prepared.report.sealed or prepared.can_seal)
+    with opened(url, create=True) as ledger:
         report = prepared.seal(ledger)
-        if not report.sealed:
-            raise InputError(
-                f"batch {loaded.id} cannot be sealed: {some(report.problem_count, 'problem')}; nothing was adopted",
-                problems=tuple(report.problems), hint="payonce plan shows them all",
-            )  # fmt: skip
+        _refuse_unsealed(loaded.id, report, sealed=report.sealed)
         done = adopting.adopt(ledger, asked, actor=this_actor())
     if common.json:
         screen.document(done)
@@ -84,3 +84,11 @@ def adopt(
             screen.line(f"unknown: {adopting.shown(done, 'unknown')}")
             screen.next_step(f"a statement decides them: payonce reconcile {loaded.id} --statement FILE --apply")
     return 1 if done["items"]["unknown"] or done["duplicates"] or done["not_written"] else 0
+
+
+def _refuse_unsealed(batch: str, report: PlanReport, *, sealed: bool) -> None:
+    if not sealed:
+        raise InputError(
+            f"batch {batch} cannot be sealed: {some(report.problem_count, 'problem')}; nothing was adopted",
+            problems=tuple(report.problems), hint="payonce plan shows them all",
+        )  # fmt: skip

@@ -10,8 +10,8 @@ from payonce.core.model import Actor
 from payonce.ledger import sqlite_open
 from payonce.ledger.actors import is_alive as process_is_alive
 from payonce.ledger.actors import wall_clock
-from payonce.ledger.place import refuse_lost
-from payonce.ledger.postgres_address import is_postgres
+from payonce.ledger.place import refuse_lost, state_folder
+from payonce.ledger.postgres_address import is_postgres, parse
 from payonce.ledger.sqlite import SqliteLedger
 from payonce.ledger.sqlite_trail import SqliteTrail
 from payonce.ledger.store import Clock, IsAlive
@@ -77,6 +77,14 @@ def accept_place(url: str, *, actor: Actor, reason: str, clock: Clock = wall_clo
         _postgres()(url, clock=own_clock, marks=marks, accept=(actor, reason)).close()
         return
     _store(url)(path_of(url), clock=clock, marks=marks, accept=(actor, reason)).close()
+
+
+def refuse_lost_server(url: str) -> None:
+    """Raises LedgerPlaceError where a mark on this host says that a ledger was at an address of a server, and is lost."""
+    _postgres()
+    from payonce.ledger.postgres_place import refuse_lost_at
+
+    refuse_lost_at(parse(url).shown, state_folder())
 
 
 def _store(url: str) -> type[SqliteLedger] | type[JsonlLedger]:

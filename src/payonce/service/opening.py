@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from payonce.core.errors import LedgerError, UsageError
-from payonce.ledger.connect import connect, path_of
+from payonce.ledger.connect import connect, path_of, refuse_lost_server
 from payonce.ledger.memory import MemoryLedger
 from payonce.ledger.place import refuse_lost
 from payonce.ledger.postgres_address import is_postgres
@@ -73,14 +73,26 @@ def opened_or_blank(url: str) -> Iterator[Ledger]:
 
     Raises as ``opened`` does, and LedgerPlaceError where a ledger was there and is lost.
     """
+    ledger = _blank_or(url)
+    try:
+        yield ledger
+    finally:
+        ledger.close()
+
+
+def _blank_or(url: str) -> Ledger:
     if not is_postgres(url):
         path = _path(url)
         if not path.exists():
             refuse_lost(path)
-            yield MemoryLedger()
-            return
-    with opened(url, create=True) as ledger:
-        yield ledger
+            return MemoryLedger()
+    try:
+        return connect(url, create=False)
+    except LedgerError as error:
+        if error.code != "no_ledger" or not is_postgres(url):
+            raise misspelt(error) from None
+    refuse_lost_server(url)
+    return MemoryLedger()
 
 
 def _path(url: str) -> Path:
