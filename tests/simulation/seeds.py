@@ -14,7 +14,7 @@ SEEDS = {
     "look_up_at_once": 0,
     "look_up_without_lag": 171,
     "failed_look_up_is_absence": 26,
-    "others_are_ours": 400,
+    "others_are_ours": 554,
     "error_500_is_refused": 3,
     "reset_is_not_executed": 4,
     "timeout_is_not_executed": 11,

@@ -87,6 +87,7 @@ class Caller:
         try:
             request = session.provider.prepare(item, key=key, step=item.step)
         except ConfigError as fault:
+            session.pacer.unused()
             await self._record(item, Refuse(fault.code, fault.message), {})
             return
         hit("before_intent")
@@ -140,6 +141,7 @@ class Caller:
             hit("after_intent")
             return True
         session.not_landed(item, landed)
+        session.pacer.unused()
         self._let_go(item, event)
         return False
 

@@ -136,6 +136,7 @@ class Pacer:
     _window: Window = field(default_factory=Window)
     _turns: Spacing = field(default_factory=Spacing)
     _sends: Spacing = field(default_factory=Spacing)
+    _unused: deque[int] = field(default_factory=deque)
     _waiting: set[asyncio.Task[object]] = field(default_factory=set)
     _bursts: int = 0
     _published_us: int = 0
@@ -165,11 +166,25 @@ class Pacer:
         try:
             while self.slow_until_us > self.time.now_us():
                 await self.time.sleep_until(self.slow_until_us)
+            if self._takes_unused():
+                return
             if self.rate_per_ks is not None:
                 await self.time.sleep_until(await self._slot())
             await self._turns.wait(self.effective_per_ks, self.time)
         finally:
             self._waiting.discard(task)
+
+    def unused(self) -> None:
+        """A turn was not used, since another worker was quicker with its item: whoever asks for one within a tenth of a
+        second has it. Otherwise workers that hold the same items would use up each other's rate."""
+        if not self.is_free:
+            self._unused.append(self.time.now_us())
+
+    def _takes_unused(self) -> bool:
+        horizon = self.time.now_us() - SECOND_US // 10
+        while self._unused and self._unused[0] < horizon:
+            self._unused.popleft()
+        return bool(self._unused) and self._unused.popleft() >= horizon
 
     def cancel_waiting(self) -> None:
         """Ends the waits for a turn: whoever waits there has written no intent and sends nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
 
 import pytest
@@ -80,6 +81,33 @@ def test_the_rate_holds_in_every_second(rate: int, workers: int) -> None:
     sent = run_virtually(main)
     assert busiest_second(sent) <= max(rate * 12 // 10, rate + 1)
     assert rate * 5 * 0.85 <= len(sent) <= rate * 5 + 1
+
+
+@pytest.mark.parametrize("rate", [7, 60, 1000])
+def test_turns_that_are_not_used_are_not_lost(rate: int) -> None:
+    """Three workers that were handed the same items: two of three intents do not land. The rate is used all the same, and
+    holds."""
+
+    async def main(clock: VirtualClock) -> list[int]:
+        world, sent, tries = World(clock, rate), [], itertools.count()
+        pacers = [await world.worker() for _ in range(3)]
+
+        async def keep_trying(pacer: Pacer) -> None:
+            while clock.steady_us() < 5 * SECOND_US:
+                await pacer.turn()
+                await asyncio.sleep(0.003)  # the intent
+                if next(tries) % 3:
+                    pacer.unused()
+                    continue
+                await pacer.guard(FOREVER_US)
+                sent.append(clock.steady_us())
+
+        await asyncio.gather(*(keep_trying(pacers[n % 3]) for n in range(48)))
+        return [at_us for at_us in sent if at_us <= 5 * SECOND_US]
+
+    sent = run_virtually(main)
+    assert busiest_second(sent) <= max(rate * 12 // 10, rate + 1)
+    assert rate * 5 * 0.8 <= len(sent) <= rate * 5 + 1
 
 
 def test_a_stall_is_not_made_up_for() -> None:
