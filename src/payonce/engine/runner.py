@@ -321,6 +321,8 @@ class Runner:
                 await self._sweep_cancelled()
             if end is not None and end.ending in commands and not self.session.worker.others:
                 await self._control(commands[end.ending], worker=self.session.worker, code=end.code, reason=end.message)
+                if self.batch.state is BatchState.RUNNING:  # taken, and it runs: others joined since the last heartbeat
+                    self.session.worker = replace(self.session.worker, others=1)
         except (LedgerError, UsageError):
             pass  # a ledger that takes nothing any more may still be read
         try:
