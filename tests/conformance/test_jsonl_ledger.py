@@ -16,8 +16,8 @@ from payonce.ledger.connect import connect
 from payonce.ledger.jsonl import JsonlLedger
 from payonce.ledger.protocol import Ledger
 from payonce.testing.ledger_random import Step, histories, play
-from payonce.testing.ledger_suite import LedgerSuite
 from payonce.testing.ledger_world import StoreFactory, World
+from tests.conformance.explained import ExplainedSuite, assert_explained
 from tests.conformance.test_ledgers import MemoryFactory
 
 _SHM = Path("/dev/shm")
@@ -39,7 +39,7 @@ class JsonlFactory:
         return self.ledger
 
 
-class TestJsonl(LedgerSuite):
+class TestJsonl(ExplainedSuite):
     @pytest.fixture
     def factory(self, tmp_path: Path) -> StoreFactory:
         return JsonlFactory(tmp_path)
@@ -55,6 +55,7 @@ def test_jsonl_shows_what_memory_shows(history: list[Step], targets: bool) -> No
         try:
             shown = play(jsonl, history, targets=targets)
             assert shown == play(memory, history, targets=targets)
+            assert_explained(jsonl)
         finally:
             memory.close()
             jsonl.close()

@@ -11,8 +11,8 @@ from payonce.core.model import Actor
 from payonce.ledger.connect import connect
 from payonce.ledger.memory import MemoryLedger
 from payonce.ledger.protocol import Ledger
-from payonce.testing.ledger_suite import LedgerSuite
 from payonce.testing.ledger_world import StoreFactory
+from tests.conformance.explained import ExplainedSuite
 from tests.postgres import PostgresFactory, Server
 
 
@@ -38,19 +38,19 @@ class SqliteFactory:
         return connect(url, create=True, clock=clock, is_alive=is_alive, marks=self.folder / "marks")
 
 
-class TestMemory(LedgerSuite):
+class TestMemory(ExplainedSuite):
     @pytest.fixture
     def factory(self) -> StoreFactory:
         return MemoryFactory()
 
 
-class TestSqlite(LedgerSuite):
+class TestSqlite(ExplainedSuite):
     @pytest.fixture
     def factory(self, tmp_path: Path) -> StoreFactory:
         return SqliteFactory(tmp_path)
 
 
-class TestPostgres(LedgerSuite):
+class TestPostgres(ExplainedSuite):
     @pytest.fixture
     def factory(self, postgres: Server, tmp_path: Path) -> StoreFactory:
         return PostgresFactory(postgres, tmp_path / "marks")

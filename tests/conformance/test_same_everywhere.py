@@ -1,4 +1,4 @@
-"""Random histories: every store shows what the reference in memory shows."""
+"""Random histories: every store shows what the reference in memory shows, and the trail explains all of it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from payonce.testing.ledger_random import Step, histories, play
 from payonce.testing.ledger_world import StoreFactory, World
+from tests.conformance.explained import assert_explained
 from tests.conformance.test_ledgers import MemoryFactory, SqliteFactory
 from tests.postgres import PostgresFactory, Server
 
@@ -20,7 +21,8 @@ _SHM = Path("/dev/shm")
 @settings(max_examples=60, deadline=None)
 @given(history=histories, targets=st.booleans())
 def test_sqlite_shows_what_memory_shows(history: list[Step], targets: bool) -> None:
-    """Same commands, same answers, items, tallies, findings, outputs and event bytes."""
+    """Same commands, same answers, items, tallies, findings, outputs and event bytes; every column follows from the
+    events."""
     _same(history, targets)
 
 
@@ -50,6 +52,8 @@ def _compare(factory: StoreFactory, history: list[Step], targets: bool) -> None:
     memory, other = World(MemoryFactory()), World(factory)
     try:
         assert play(other, history, targets=targets) == play(memory, history, targets=targets)
+        assert_explained(memory)
+        assert_explained(other)
     finally:
         memory.close()
         other.close()

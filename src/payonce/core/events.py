@@ -22,12 +22,17 @@ _SAFE: Final = 2**53
 _LEAF: Final = hashlib.sha256(b"\x00")
 _NODE: Final = hashlib.sha256(b"\x01")
 
+# What the events of a batch say, by the event that sealed it. From 2 on they explain every column that follows from them:
+# also what attempts count, look-ups, what was learned of open intents, and what each control came to.
+FORM: Final = 2
+
 # Item events are named in states.ItemEvent; these are the ones about a whole batch or the ledger.
 BATCH_EVENTS: Final = (
     "ledger_created",
     "ledger_accepted",
     "sealed",
     "amended",
+    "resealed",
     "worker_joined",
     "worker_left",
     "worker_dead",

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from payonce.core.commands import Change
+from payonce.core.events import iso
 from payonce.core.model import Request
 from payonce.core.money import format_minor
 from payonce.core.states import ItemEvent
@@ -83,8 +84,14 @@ def hold(desk: Desk, row: ItemRow) -> OpenRow:
     return held
 
 
-def reserve(held: OpenRow) -> dict[str, str] | None:
-    """What such an intent holds, for its event."""
-    if held.hold_minor is None or held.hold_currency is None:
-        return None
-    return {"amount": format_minor(held.hold_minor, held.hold_currency), "currency": held.hold_currency}
+def said(desk: Desk, held: OpenRow) -> dict[str, Any]:
+    """What the event of such an intent says of it: what it holds, since when, and whether another item has its target."""
+    found: dict[str, Any] = {}
+    if held.hold_minor is not None and held.hold_currency is not None:
+        amount = format_minor(held.hold_minor, held.hold_currency)
+        found["reserve"] = {"amount": amount, "currency": held.hold_currency}
+    if held.sent_us != desk.log.now_us:
+        found["sent"] = iso(held.sent_us)
+    if held.target is None:
+        found["target_busy"] = True
+    return found

@@ -139,6 +139,10 @@ def _finish(desk: Desk) -> bool:
     return True
 
 
+# What these come to depends on who else works on the batch, so their events say it.
+_DEPENDS: Final = (_C.RESUME, _C.INTERRUPT, _C.HALT)
+
+
 def _emit(desk: Desk, control: Control, stamp: Mapping[str, Any]) -> None:
     body: dict[str, Any] = {"type": control.command.value, "batch": desk.batch.id, **stamp}
     if control.code is not None:
@@ -151,6 +155,8 @@ def _emit(desk: Desk, control: Control, stamp: Mapping[str, Any]) -> None:
         body["slow_until_us"] = control.slow_until_us
         if control.pace_per_ks is not None:
             body["pace_per_ks"] = control.pace_per_ks
+    if control.command in _DEPENDS:
+        body["state"] = desk.batch.state.value
     if control.data:
         body["data"] = plain(control.data)
     desk.log.emit(body, batch=desk.batch.number)

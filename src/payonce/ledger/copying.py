@@ -130,9 +130,8 @@ def _payloads(trail: TrailReads, target: Tables, head: Head) -> dict[int, list[t
     kept = trail.payloads()
     while page := list(islice(kept, _PAYLOADS)):
         log = Log(head, clock_us=0)
-        for seq, kind, digest, body, by in page:
-            ((_, place, _, _),) = trail.filed(seq, seq)
-            batch, n = (place or 0) >> PLACE_SHIFT, (place or 0) & PLACE_MASK
+        for seq, kind, place, digest, body, by in page:
+            batch, n = place >> PLACE_SHIFT, place & PLACE_MASK
             log.payloads.append(PayloadRow(seq, kind, batch, n, digest, body or b""))
             if by is not None:
                 erased.setdefault(batch, {})[n, by] = None

@@ -32,9 +32,20 @@ _S, _E = ItemState, ItemEvent
 Stamp = Mapping[str, Any]
 
 
-def move(desk: Desk, row: ItemRow, held: OpenRow | None, change: Change, after: ItemState, stamp: Stamp) -> None:
-    """Makes a change that the rules have let through: row, intent, tallies, event, findings, stop."""
+def move(
+    desk: Desk,
+    row: ItemRow,
+    held: OpenRow | None,
+    change: Change,
+    after: ItemState,
+    stamp: Stamp,
+    *,
+    carry: str | None = None,
+) -> None:
+    """Makes a change that the rules have let through: row, intent, tallies, event, findings, stop. ``carry`` is what the
+    item carried before, where the rules have changed that already."""
     before = share(row, held)
+    carried = row.carry if carry is None else carry
     attempt = (row.generation, row.step, None if held is None or held.flags & NO_INTENT else held.key)
     row.state = after
     row.spent += change.spent
@@ -55,7 +66,10 @@ def move(desk: Desk, row: ItemRow, held: OpenRow | None, change: Change, after: 
         desk.batch.sent -= 1  # counted with its intent, but no byte of it left
     desk.batch.rate_limited += change.rate_limited
     desk.shift(row, before)
-    _emit(desk, row, change, attempt, stamp, reserve=None if opened is None else again.reserve(opened))
+    more = {} if after is _S.COMMITTED else _learned(desk, row, change, opened)
+    if row.carry is not carried:
+        more["carry"] = digest(row.carry.encode())
+    _emit(desk, row, change, attempt, stamp, more)
     if change.output is not None or change.kept:
         desk.returned(OutputRow(row.n, change.output, dump(change.kept) if change.kept else None))
     for finding in change.findings:
@@ -138,8 +152,7 @@ def _emit(
     change: Change,
     attempt: tuple[int, int, str | None],
     stamp: Stamp,
-    *,
-    reserve: Mapping[str, str] | None = None,
+    more: Mapping[str, Any],
 ) -> None:
     body: dict[str, Any] = {
         "type": change.event,
@@ -161,19 +174,39 @@ def _emit(
     if change.settlement is not None and (change.settlement is not Settlement.NONE or change.event is _E.SETTLE):
         body["settlement"] = change.settlement.value
     _amounts(body, row)
-    if reserve is not None:
-        body["reserve"] = dict(reserve)
     if row.generation != attempt[0]:
         body["new_generation"] = row.generation
-    if change.not_before_us or change.retry_at_us:
-        body["wait_until"] = iso(change.not_before_us or change.retry_at_us)
+    if wait_us := change.retry_at_us if row.state.holds_money else change.not_before_us:
+        body["wait_until"] = iso(wait_us)
     if change.kept:
         body["kept"] = plain(change.kept)
     if change.output is not None:
         body["output"] = digest(change.output)
     if change.data:
         body["data"] = plain(change.data)
+    if change.spent:
+        body["spent"] = change.spent
+    if change.lookups:
+        body["lookups"] = change.lookups
+    if change.rate_limited:
+        body["rate_limited"] = change.rate_limited
+    if more:
+        body.update(more)
     desk.log.emit(body, batch=desk.batch.number, n=row.n, payloads=change.payloads)
+
+
+def _learned(desk: Desk, row: ItemRow, change: Change, opened: OpenRow | None) -> dict[str, Any]:
+    """What else the event of a call that was not simply executed says, so that the events alone explain every column: what
+    is kept with the open intent, and since when its key is in use."""
+    if opened is not None:
+        return again.said(desk, opened)
+    more: dict[str, Any] = {}
+    for name in ("seen", "burnt", "final", "in_progress", "already_done", "lookup_failures"):
+        if value := getattr(change, name):
+            more[name] = value
+    if change.event is _E.NOT_EXECUTED and row.first_sent_us:
+        more["first_sent"] = iso(row.first_sent_us)
+    return more
 
 
 def _amounts(body: dict[str, Any], row: ItemRow) -> None:
@@ -268,4 +301,5 @@ def stop(desk: Desk, order: StopBatch, stamp: Stamp) -> None:
     body: dict[str, Any] = {"type": "stopped", "batch": batch.id, "code": order.code, "message": order.message, **stamp}
     if order.hold:
         body["hold"] = True
+    body["state"] = batch.state.value
     desk.log.emit(body, batch=batch.number)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from payonce.ledger.log import Log
 from payonce.ledger.memory_indexed import IndexedTables
 from payonce.ledger.merkle import Head, Node
 from payonce.ledger.newcomers import Block
-from payonce.ledger.rows import BatchRow, OpenRow, OutputRow, PayloadRow, Saved, Tallies, WorkerRow, copy_of
+from payonce.ledger.rows import BatchRow, Saved, Tallies, WorkerRow
 
 
 class JsonlTables(IndexedTables):
@@ -36,8 +35,6 @@ class JsonlTables(IndexedTables):
     def __init__(self, file: JsonlFile, *, after: Callable[[Head], None] | None = None) -> None:
         super().__init__("")
         self.path = file.path
-        self.nodes: dict[tuple[int, int], bytes] = {}
-        self.erased: dict[tuple[int, str], int] = {}
         self.said_only: dict[tuple[int, int], dict[str, Any]] = {}
         self._file = file
         self._after = after
@@ -177,15 +174,7 @@ class JsonlTables(IndexedTables):
     def erase(self, number: int, n: int, *, fields: str, seq: int) -> None:
         """See ledger.tables. The file is written anew afterwards, without what is erased (``JsonlLedger``)."""
         self._say("erase", number, n, fields, seq)
-        row = copy_of(self._items[number][n])
-        row.fields = fields
-        self._put(self._items[number], n, row)
-        for key, kept in list(self._payloads.items()):
-            if (kept.batch, kept.n) == (number, n) and key not in self.erased:
-                self._put(self._payloads, key, replace(kept, body=b""))  # the digest stays
-                self._put(self.erased, key, seq)
-        if (number, n) in self._outputs:
-            self._put(self._outputs, (number, n), OutputRow(n, None, None))
+        super().erase(number, n, fields=fields, seq=seq)
 
     def add_worker(self, row: WorkerRow) -> int:
         """See ledger.tables."""
@@ -204,10 +193,6 @@ class JsonlTables(IndexedTables):
 
     # reading
 
-    def head(self) -> Head:
-        """The head of the trail."""
-        return self._head.copy()
-
     def events(self, number: int | None, *, n: int | None, after_seq: int, limit: int) -> list[Event]:
         """See ledger.tables."""
         found: list[Event] = []
@@ -216,18 +201,6 @@ class JsonlTables(IndexedTables):
             batch, item = (None, None) if place is None else (self._batches[place[0]].id, place[1] or None)
             found.append(Event(seq, batch, item, self.trail.body(seq) or b""))
         return found
-
-    def open_rows(self, number: int) -> dict[int, OpenRow]:
-        """All open intents of a batch."""
-        return dict(self._opens[number])
-
-    def payload_rows(self) -> list[PayloadRow]:
-        """All kept payloads, by event; of those that were erased, the digest."""
-        return [kept for _, kept in sorted(self._payloads.items())]
-
-    def output_rows(self, number: int) -> dict[int, OutputRow]:
-        """What the calls of a batch's items returned."""
-        return {n: row for (batch, n), row in self._outputs.items() if batch == number}
 
     def present_workers(self) -> list[WorkerRow]:
         """All workers of all batches that have not left."""

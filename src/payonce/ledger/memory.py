@@ -7,60 +7,42 @@ what it replaced, so an error half-way leaves nothing.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from payonce.core.errors import UsageError
-from payonce.core.model import Event, Finding, Item, OpenIntent, Request
-from payonce.core.overlap import ACTING, Acting
+from payonce.core.model import Event, Finding
 from payonce.core.states import ItemState
 from payonce.ledger.actors import is_alive as process_is_alive
 from payonce.ledger.actors import wall_clock
-from payonce.ledger.audit import check_batch, check_trail
 from payonce.ledger.log import Log
+from payonce.ledger.memory_rows import MemoryRows
 from payonce.ledger.merkle import Head
 from payonce.ledger.newcomers import Block
-from payonce.ledger.protocol import LedgerInfo, Output
 from payonce.ledger.rows import (
     UNKNOWN,
     BatchRow,
     ItemRow,
     OpenRow,
     OutputRow,
-    PayloadRow,
     Saved,
     Tallies,
     WorkerRow,
-    as_item,
-    as_open,
     copy_of,
     load,
-    money,
 )
 from payonce.ledger.store import Clock, IsAlive
 from payonce.ledger.store_reads import StoreLedger
-from payonce.ledger.tables import Standing
 
 _GONE: Final = object()
 
 
-class MemoryTables:
-    """The rows, as ``ledger.tables`` asks for them: both the transaction's side and the reading side."""
+class MemoryTables(MemoryRows):
+    """The rows, as ``ledger.tables`` asks for them: the transaction's side beside the reading side."""
 
     def __init__(self, ledger_id: str) -> None:
-        self._id = ledger_id
-        self._head = Head()
-        self._events: list[Event] = []
-        self._findings: list[tuple[int, Finding]] = []
-        self._batches: dict[int, BatchRow] = {}
-        self._tallies: dict[int, Tallies] = {}
-        self._items: dict[int, dict[int, ItemRow]] = {}
-        self._opens: dict[int, dict[int, OpenRow]] = {}
-        self._requests: dict[tuple[int, int], Request] = {}
-        self._outputs: dict[tuple[int, int], OutputRow] = {}
-        self._workers: dict[int, WorkerRow] = {}
-        self._meta: dict[str, str] = {"id": ledger_id}
-        self._payloads: dict[tuple[int, str], PayloadRow] = {}
+        super().__init__(ledger_id)
         self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
         self._before: tuple[Head, int, int] = (Head(), 0, 0)
 
@@ -80,6 +62,8 @@ class MemoryTables:
         """See ledger.tables."""
         for p in log.payloads:
             self._put(self._payloads, (p.seq, p.kind), p)
+        for node in log.nodes:
+            self._put(self.nodes, (node.level, node.index), node.hash)
         self._events += [Event(e.seq, self._batch_id(e.batch), e.n, e.body) for e in log.entries]
         self._head = log.head.copy()
 
@@ -108,14 +92,6 @@ class MemoryTables:
 
     # batches and items
 
-    def batch(self, batch: str) -> BatchRow | None:
-        """See ledger.tables."""
-        return next((copy_of(row) for row in self._batches.values() if row.id == batch), None)
-
-    def extents(self) -> dict[int, int]:
-        """See ledger.tables."""
-        return {number: row.items for number, row in self._batches.items()}
-
     def add_batch(self, row: BatchRow) -> int:
         """See ledger.tables."""
         number = len(self._batches) + 1
@@ -137,10 +113,6 @@ class MemoryTables:
         """See ledger.tables."""
         self._put(self._batches, row.number, copy_of(row))
 
-    def tallies(self, number: int) -> Tallies:
-        """See ledger.tables."""
-        return {key: list(tally) for key, tally in self._tallies[number].items()}
-
     def save_tallies(self, number: int, changed: Tallies) -> None:
         """See ledger.tables."""
         for key, tally in changed.items():
@@ -150,10 +122,6 @@ class MemoryTables:
         """See ledger.tables."""
         table = self._items[number]
         return [copy_of(table[n]) for n in ns if n in table]
-
-    def number_of(self, number: int, item: str) -> int | None:
-        """See ledger.tables."""
-        return next((row.n for row in self._items[number].values() if row.id == item), None)
 
     def planned_after(self, number: int, after_n: int, limit: int) -> list[ItemRow]:
         """See ledger.tables."""
@@ -172,11 +140,6 @@ class MemoryTables:
         """See ledger.tables."""
         table = self._opens[number]
         return [copy_of(table[n]) for n in ns if n in table]
-
-    def open_intents(self, number: int, ns: Sequence[int]) -> list[OpenIntent]:
-        """See ledger.tables."""
-        table, items = self._opens[number], self._items[number]
-        return [as_open(table[n], items[n], self._requests[number, n]) for n in sorted(set(ns)) if n in table]
 
     def holders(self, number: int, targets: Sequence[str]) -> dict[str, int]:
         """See ledger.tables."""
@@ -217,8 +180,10 @@ class MemoryTables:
         row = copy_of(self._items[number][n])
         row.fields = fields
         self._put(self._items[number], n, row)
-        for key in [key for key, p in self._payloads.items() if (p.batch, p.n) == (number, n)]:
-            self._drop(self._payloads, key)
+        for key, kept in list(self._payloads.items()):
+            if (kept.batch, kept.n) == (number, n) and key not in self.erased:
+                self._put(self._payloads, key, replace(kept, body=b""))  # the digest stays
+                self._put(self.erased, key, seq)
         if (number, n) in self._outputs:
             self._put(self._outputs, (number, n), OutputRow(n, None, None))
 
@@ -237,17 +202,9 @@ class MemoryTables:
         row = self._workers.get(fence)
         return None if row is None else copy_of(row)
 
-    def workers(self, number: int) -> list[WorkerRow]:
-        """See ledger.tables."""
-        return [copy_of(row) for row in self._workers.values() if row.batch == number and row.left_us is None]
-
     def save_worker(self, row: WorkerRow) -> None:
         """See ledger.tables."""
         self._put(self._workers, row.fence, copy_of(row))
-
-    def meta(self) -> Mapping[str, str]:
-        """See ledger.tables."""
-        return self._meta
 
     def save_meta(self, name: str, value: str) -> None:
         """See ledger.tables."""
@@ -262,88 +219,6 @@ class MemoryTables:
             for row in rows
             if row.state is ItemState.COMMITTED and row.reference in asked and row.reference
         )
-
-    # reading
-
-    def info(self) -> LedgerInfo:
-        """See ledger.tables."""
-        return LedgerInfo(
-            id=self._id,
-            url="memory:",
-            schema=1,
-            events=self._head.size,
-            root=self._head.root().hex(),
-            durable=False,
-            one_process=True,
-            one_host=True,
-        )
-
-    def batches(self, batch: str | None) -> list[BatchRow]:
-        """See ledger.tables."""
-        return [copy_of(row) for row in reversed(self._batches.values()) if batch is None or row.id == batch]
-
-    def standing(self, batch: str) -> Standing | None:
-        """See ledger.tables."""
-        row = self.batch(batch)
-        return None if row is None else (row, self.tallies(row.number), self.workers(row.number))
-
-    def items(self, number: int, *, states: Sequence[ItemState], after_n: int, limit: int) -> list[Item]:
-        """See ledger.tables."""
-        rows = [row for n, row in sorted(self._items[number].items()) if n > after_n]
-        return [as_item(row) for row in rows if not states or row.state in states][:limit]
-
-    def billing(self, number: int) -> Iterator[str]:
-        """See ledger.protocol."""
-        for _, row in sorted(self._items[number].items()):
-            minor = "" if row.billed_minor is None else str(row.billed_minor)
-            cells = (str(row.n), row.id, row.reference or "", row.state.value, row.settlement.value, minor,
-                     row.billed_currency or "", row.target, ".")  # fmt: skip
-            yield "\x1f".join(cells) + "\n"
-
-    def item(self, number: int, item: str) -> Item | None:
-        """See ledger.tables."""
-        n = self.number_of(number, item)
-        return None if n is None else as_item(self._items[number][n])
-
-    def events(self, number: int | None, *, n: int | None, after_seq: int, limit: int) -> list[Event]:
-        """See ledger.tables."""
-        batch = self._batch_id(number)
-        later = self._events[max(0, after_seq) :]
-        return [e for e in later if (number is None or e.batch == batch) and (n is None or e.n == n)][:limit]
-
-    def outputs(self, number: int, *, after_n: int, limit: int) -> list[Output]:
-        """See ledger.tables."""
-        items = self.items(number, states=(), after_n=after_n, limit=limit)
-        none = OutputRow(0, None, None)
-        rows = ((item, self._outputs.get((number, item.n), none)) for item in items)
-        return [Output(item, row.output, load(row.kept or "{}")) for item, row in rows]
-
-    def findings(self, number: int) -> list[Finding]:
-        """See ledger.tables."""
-        return [finding for batch, finding in self._findings if batch == number]
-
-    def acted_targets(self, number: int) -> Iterator[list[str]]:
-        """See ledger.overlap_port."""
-        yield [row.target for row in self._items[number].values() if row.state in ACTING]
-
-    def acting_on(self, number: int, targets: Sequence[str]) -> list[Acting]:
-        """See ledger.overlap_port."""
-        batch, asked = self._batches[number].id, set(targets)
-        return [
-            Acting(batch, row.id, row.target, row.state, money(row.minor, row.currency))
-            for _, row in sorted(self._items[number].items())
-            if row.state in ACTING and row.target in asked
-        ]
-
-    def check(self) -> list[str]:
-        """See ledger.tables."""
-        faults = check_trail(((e.seq, e.body) for e in self._events), self._head)
-        for number, row in self._batches.items():
-            faults += check_batch(row, self._items[number].values(), self._opens[number], self._tallies[number])
-        return faults
-
-    def _batch_id(self, number: int | None) -> str | None:
-        return None if number is None else self._batches[number].id
 
 
 def duplicate_item(item: str) -> UsageError:

@@ -6,7 +6,7 @@ what was replaced as the rows are, so a transaction that fails leaves none of it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from payonce.core.model import Item
 from payonce.core.states import ItemState
@@ -116,9 +116,3 @@ class IndexedTables(MemoryTables):
             if not states or table[n].state in states:
                 found.append(as_item(table[n]))
         return found
-
-    def item_rows(self, number: int, *, first: int = 1, last: int | None = None) -> Iterator[ItemRow]:
-        """The rows of a batch's items from ``first`` to ``last``, in input order, as they are: not to be changed."""
-        table = self._items[number]
-        end = len(table) if last is None else min(last, len(table))
-        return (table[n] for n in range(first, end + 1))

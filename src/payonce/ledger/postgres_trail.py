@@ -14,9 +14,18 @@ from payonce.ledger.postgres_open import open_link, refuse_unusable
 from payonce.ledger.postgres_rows import to_batch
 from payonce.ledger.postgres_values import told
 from payonce.ledger.queries import queries
-from payonce.ledger.rows import BatchRow, OutputRow, Tallies
-from payonce.ledger.sqlite_rows import place, to_head, to_tallies
-from payonce.ledger.trail_port import PLACE_MASK, FactRow, Filed, KeptPayload, SealedRow, StoredRow, TrailReads
+from payonce.ledger.rows import BatchRow, OutputRow, Tallies, WorkerRow
+from payonce.ledger.sqlite_rows import place, to_head, to_opened, to_tallies, to_worker
+from payonce.ledger.trail_port import (
+    PLACE_MASK,
+    Filed,
+    FoundRow,
+    KeptPayload,
+    Opened,
+    SealedRow,
+    StoredRow,
+    TrailReads,
+)
 
 
 class PostgresTrail(TrailReads):
@@ -82,6 +91,10 @@ class PostgresTrail(TrailReads):
         """See ledger.trail_port."""
         return dict(self._all("nodes", level, first, last))
 
+    def kept_nodes(self) -> int:
+        """See ledger.trail_port."""
+        return int(self._all("kept_nodes")[0][0])
+
     def batches(self) -> list[BatchRow]:
         """See ledger.trail_port."""
         return [to_batch(row) for row in self._all("batches")]
@@ -95,12 +108,8 @@ class PostgresTrail(TrailReads):
         """See ledger.trail_port."""
         return to_tallies(self._all("tallies", number))
 
-    def facts(self, number: int) -> Iterator[FactRow]:
+    def stored(self, number: int, *, first: int = 1, last: int = PLACE_MASK) -> Iterator[StoredRow]:
         """See ledger.trail_port. The codes of states and settlements are their places."""
-        return map(_as_said, self._stream("facts", place(number)))
-
-    def stored(self, number: int, *, first: int, last: int) -> Iterator[StoredRow]:
-        """See ledger.trail_port."""
         return map(_as_said, self._stream("stored", place(number), first, last))
 
     def sealed(self, number: int) -> Iterator[SealedRow]:
@@ -115,13 +124,27 @@ class PostgresTrail(TrailReads):
         """See ledger.trail_port."""
         return starmap(OutputRow, self._stream("outputs", place(number), first, last))
 
-    def findings(self, number: int) -> list[tuple[str | None, str]]:
+    def opens(self, number: int) -> Iterator[Opened]:
         """See ledger.trail_port."""
-        return self._all("findings", number)
+        return map(_opened, self._stream("opens", place(number)))
+
+    def findings(self, number: int) -> list[FoundRow]:
+        """See ledger.trail_port."""
+        return list(starmap(FoundRow, self._all("findings", number)))
+
+    def workers(self) -> list[WorkerRow]:
+        """See ledger.trail_port."""
+        return list(map(to_worker, self._all("workers")))
+
+    def strangers(self) -> list[str]:
+        """See ledger.trail_port."""
+        last = self._all("last_batch")[0][0]
+        return [table for (table,) in self._all("strangers", last)]
 
     def payloads(self, number: int | None = None, n: int = 0) -> Iterator[KeptPayload]:
         """See ledger.trail_port."""
-        return self._stream("payloads") if number is None else self._stream("payloads_at", place(number, n))
+        rows = self._stream("payloads") if number is None else self._stream("payloads_at", place(number, n))
+        return starmap(KeptPayload, rows)
 
     def _all(self, name: str, *parameters: Any) -> list[Any]:
         return self._link.ask(self._sql[name], *parameters)
@@ -136,7 +159,14 @@ class PostgresTrail(TrailReads):
             yield from self._stream(name, *parameters)
 
 
-def _as_said(row: tuple[Any, ...]) -> Any:
-    """Code, message and reference, which stand at the end of a row, as they were said."""
-    *columns, reference, billed_minor, billed_currency, code, message = row
-    return (*columns, told(reference), billed_minor, billed_currency, told(code), told(message))
+def _as_said(columns: tuple[Any, ...]) -> StoredRow:
+    """Reference, code and message as they were said."""
+    row = StoredRow._make(columns)
+    return row._replace(reference=told(row.reference), code=told(row.code), message=told(row.message))
+
+
+def _opened(columns: tuple[Any, ...]) -> Opened:
+    """Code and message as they were said."""
+    found = to_opened(columns)
+    found.row.code, found.row.message = told(found.row.code), told(found.row.message)
+    return found

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from payonce.core.commands import Change, Command, Intend, Landed
-from payonce.core.events import plain
+from payonce.core.events import iso, plain
 from payonce.core.money import Money, format_minor
 from payonce.core.states import TRANSITIONS, BatchState, ItemEvent, ItemState
 from payonce.ledger import again, costs, effects
@@ -202,6 +202,8 @@ def _emit_intent(desk: Desk, row: ItemRow, held: OpenRow, command: Intend, autho
         body["currency"] = row.currency
     if command.reserve is not None:
         body["reserve"] = {"amount": command.reserve.text, "currency": command.reserve.currency}
+    if held.sent_us != desk.log.now_us:
+        body["sent"] = iso(held.sent_us)
     if command.data:
         body["data"] = plain(command.data)
     desk.log.emit(body, batch=desk.batch.number, n=row.n, payloads=command.payloads)
@@ -226,9 +228,10 @@ def _change(desk: Desk, row: ItemRow, change: Change, author: Author) -> Landed:
     waits = author.is_worker and not again.was_paid_again(row)
     if held is None and after is _S.UNKNOWN and waits and _is_busy(desk, row):
         return Landed.TARGET_BUSY
+    carry = row.carry
     if not author.is_worker:
         again.decided(row, change)
-    effects.move(desk, row, held, change, after, author.stamp)
+    effects.move(desk, row, held, change, after, author.stamp, carry=carry)
     if change.event is _E.COMMIT or change.event is _E.PAY_AGAIN:
         costs.after(desk, row, held, change, author.stamp)
     if author.is_worker:

@@ -17,8 +17,8 @@ _INTS: Final = msgspec.json.Decoder(list[int])
 _TEXTS: Final = msgspec.json.Decoder(list[str])
 _MAYBE_INTS: Final = msgspec.json.Decoder(list[int | None])
 _MAYBE_TEXTS: Final = msgspec.json.Decoder(list[str | None])
-# State, settlement, generation, step, attempts, then currencies, code and message.
-_OTHERS: Final[tuple[msgspec.json.Decoder[Any], ...]] = (*[_INTS] * 5, *[_MAYBE_TEXTS] * 4)
+# State, settlement, generation, step, attempts, spent, two times, then currencies, code, message and carry.
+_OTHERS: Final[tuple[msgspec.json.Decoder[Any], ...]] = (*[_INTS] * 8, *[_MAYBE_TEXTS] * 5)
 
 
 def columns_of(all_of: Callable[..., list[Any]], *, base: int, first: int, last: int) -> Iterator[Columns]:
@@ -34,7 +34,7 @@ def columns_of(all_of: Callable[..., list[Any]], *, base: int, first: int, last:
 
 def _part(all_of: Callable[..., list[Any]], base: int, start: int, end: int, same: list[Any]) -> Columns:
     """The items from place ``start`` to ``end``, of which the first one is at ``start``."""
-    (items, highest, alike, ids, targets, minors, fields, references, billed), *_ = all_of("texts", start, end, *same)
+    (items, highest, alike, *differing), *_ = all_of("texts", start, end, *same)
     if alike == items == highest - start + 1:
         ns: Any = range(start - base, highest - base + 1)
         others: list[Any] = [[value] * items for value in same]
@@ -42,7 +42,9 @@ def _part(all_of: Callable[..., list[Any]], base: int, start: int, end: int, sam
         places, *columns = all_of("others", start, end)[0]
         ns = [place - base for place in _INTS.decode(places)]
         others = [decoder.decode(column) for decoder, column in zip(_OTHERS, columns, strict=True)]
-    states, settlements, generations, steps, attempts, currencies, billed_in, codes, messages = others
+    ids, targets, minors, fields, references, billed, updated = differing
+    states, settlements, generations, steps, attempts, spent, not_before, first_sent, *texts = others
+    currencies, billed_in, codes, messages, carries = texts
     return Columns(
         ns,
         _TEXTS.decode(ids),
@@ -55,9 +57,14 @@ def _part(all_of: Callable[..., list[Any]], base: int, start: int, end: int, sam
         generations,
         steps,
         attempts,
+        spent,
+        not_before,
         _MAYBE_TEXTS.decode(references),
         _MAYBE_INTS.decode(billed),
         billed_in,
         codes,
         messages,
+        ["{}"] * items if set(carries) == {None} else [carry or "{}" for carry in carries],
+        first_sent,
+        _INTS.decode(updated),
     )

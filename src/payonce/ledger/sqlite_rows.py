@@ -11,6 +11,7 @@ from payonce.core.model import Actor, Request
 from payonce.core.states import BatchState, ItemState, Settlement
 from payonce.ledger.merkle import Head, unpack
 from payonce.ledger.rows import BatchRow, ItemRow, OpenRow, Tallies, WorkerRow, actor_fields, dump
+from payonce.ledger.trail_port import Opened
 
 STATES: Final = tuple(ItemState)
 SETTLEMENTS: Final = tuple(Settlement)
@@ -63,6 +64,13 @@ def item_columns(row: ItemRow, base: int) -> tuple[Any, ...]:
 def to_open(row: Sequence[Any]) -> OpenRow:
     """An open intent from the columns of ``opens``."""
     return OpenRow(*row)
+
+
+def to_opened(row: Sequence[Any]) -> Opened:
+    """An open intent with its request and its item's target, from the columns of ``opens`` of the trail."""
+    opened = to_open(row[:18])
+    opened.request = to_request(row[18:22])
+    return Opened(opened, row[22])
 
 
 def open_columns(row: OpenRow, *, base: int, targets: bool) -> tuple[Any, ...]:

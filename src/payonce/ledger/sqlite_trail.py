@@ -12,13 +12,22 @@ from typing import Any, Final
 from payonce.ledger.merkle import Head
 from payonce.ledger.migrate import schema_of
 from payonce.ledger.queries import queries
-from payonce.ledger.rows import BatchRow, OutputRow, Tallies
+from payonce.ledger.rows import BatchRow, OutputRow, Tallies, WorkerRow
 from payonce.ledger.sqlite_bodies import restored_rows
 from payonce.ledger.sqlite_columns import columns_of
 from payonce.ledger.sqlite_errors import faults
 from payonce.ledger.sqlite_open import open_reader
-from payonce.ledger.sqlite_rows import place, to_batch, to_head, to_tallies
-from payonce.ledger.trail_port import PLACE_MASK, Columns, FactRow, Filed, KeptPayload, SealedRow, StoredRow
+from payonce.ledger.sqlite_rows import place, to_batch, to_head, to_opened, to_tallies, to_worker
+from payonce.ledger.trail_port import (
+    PLACE_MASK,
+    Columns,
+    Filed,
+    FoundRow,
+    KeptPayload,
+    Opened,
+    SealedRow,
+    StoredRow,
+)
 
 _AT_ONCE: Final = 4096
 # Before this schema there were neither marks nor payloads.
@@ -89,6 +98,10 @@ class SqliteTrail:
         """See ledger.trail_port."""
         return dict(self._all("nodes", level, first, last))
 
+    def kept_nodes(self) -> int:
+        """See ledger.trail_port."""
+        return int(self._all("kept_nodes")[0][0])
+
     def batches(self) -> list[BatchRow]:
         """See ledger.trail_port."""
         return [to_batch(row) for row in self._all("batches")]
@@ -109,13 +122,9 @@ class SqliteTrail:
         """See ledger.trail_port."""
         return to_tallies(self._all("tallies", number))
 
-    def facts(self, number: int) -> Iterator[FactRow]:
+    def stored(self, number: int, *, first: int = 1, last: int = PLACE_MASK) -> Iterator[StoredRow]:
         """See ledger.trail_port. The codes of states and settlements are their places."""
-        return self._stream("facts", place(number))
-
-    def stored(self, number: int, *, first: int, last: int) -> Iterator[StoredRow]:
-        """See ledger.trail_port."""
-        return self._stream("stored", place(number), first, last)
+        return starmap(StoredRow, self._stream("stored", place(number), first, last))
 
     def columns(self, number: int, *, first: int, last: int) -> Iterator[Columns]:
         """See ledger.trail_port."""
@@ -133,15 +142,30 @@ class SqliteTrail:
         """See ledger.trail_port."""
         return starmap(OutputRow, self._stream("outputs", place(number), first, last))
 
-    def findings(self, number: int) -> list[tuple[str | None, str]]:
+    def opens(self, number: int) -> Iterator[Opened]:
         """See ledger.trail_port."""
-        return self._all("findings", number)
+        return map(to_opened, self._stream("opens", place(number)))
+
+    def findings(self, number: int) -> list[FoundRow]:
+        """See ledger.trail_port."""
+        return list(starmap(FoundRow, self._all("findings", number)))
+
+    def workers(self) -> list[WorkerRow]:
+        """See ledger.trail_port."""
+        return list(map(to_worker, self._all("workers")))
+
+    def strangers(self) -> list[str]:
+        """See ledger.trail_port."""
+        last = self._all("last_batch")[0][0]
+        ids = self._all("stranger_ids", last) if self._has_ids else []
+        return [table for (table,) in [*self._all("strangers", last), *ids]]
 
     def payloads(self, number: int | None = None, n: int = 0) -> Iterator[KeptPayload]:
         """See ledger.trail_port."""
         if not self._has_marks:
             return iter(())
-        return self._stream("payloads") if number is None else self._stream("payloads_at", place(number, n))
+        rows = self._stream("payloads") if number is None else self._stream("payloads_at", place(number, n))
+        return starmap(KeptPayload, rows)
 
     def _all(self, name: str, *parameters: Any) -> list[Any]:
         with faults(self._path):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import fields as dataclass_fields
+from dataclasses import replace
 from typing import Any, Final
 
 from payonce.core.commands import BatchCommand, Control
 from payonce.core.errors import SealedError
+from payonce.core.events import FORM
+from payonce.core.keys import digest
 from payonce.core.model import Actor, Batch, BatchSpec, NewItem, PlainItems, Worker
 from payonce.core.money import format_minor
 from payonce.core.overlap import Clearance
@@ -96,7 +99,8 @@ class BatchVerbs(OverlapVerbs):
         with self._transaction() as log:
             self._hold_to(clearance)
             self._refuse_moved()
-            if self._tables.batch(spec.id) is None:
+            new = self._tables.batch(spec.id) is None
+            if new:
                 self._add_batch(log, spec)
             desk = self._desk(log, spec.id)
             row = desk.batch
@@ -107,11 +111,15 @@ class BatchVerbs(OverlapVerbs):
             added = counted(chain.pass_on(items), row=row, totals=totals, now_us=log.now_us)
             self._tables.add_items(row.number, added)
             row.seal = seal if seal is not None else chain.hexdigest()
-            row.spec = _spec_text(spec)
+            # Whether targets are held was settled with the first item.
+            spec_before, row.spec = row.spec, _spec_text(replace(spec, targets=row.targets))
             desk.grow(totals)
             if row.state is BatchState.FINISHED:
                 row.state, row.ended_us = BatchState.INTERRUPTED, None
-            body = {"type": "amended", "batch": row.id, "actor": actor_fields(actor), "items": row.items - before}
+            body: dict[str, Any] = {"type": "amended", "batch": row.id, "actor": actor_fields(actor)}
+            body["items"] = row.items - before
+            if new or row.spec != spec_before:
+                body |= _form(row)
             if seal is not None:
                 body["added"] = chain.hexdigest()
             log.emit({**body, "money": _money(totals), "seal": row.seal}, batch=row.number)
@@ -205,6 +213,7 @@ def _sealed_event(spec: BatchSpec, row: BatchRow, totals: Tallies, actor: Actor)
         "mode": spec.mode,
         "source": spec.source,
         "source_digest": spec.source_digest,
+        **_form(row),
     }
     return {
         "type": "sealed",
@@ -215,6 +224,11 @@ def _sealed_event(spec: BatchSpec, row: BatchRow, totals: Tallies, actor: Actor)
         "seal": row.seal,
         **{name: value for name, value in known.items() if value is not None},
     }
+
+
+def _form(row: BatchRow) -> dict[str, Any]:
+    """What the events of this batch say, and the digest of what it was sealed as."""
+    return {"form": FORM, "spec": digest(row.spec.encode())}
 
 
 def _spec_text(spec: BatchSpec) -> str:

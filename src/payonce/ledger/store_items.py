@@ -84,8 +84,8 @@ class ItemVerbs(BatchVerbs):
 
     def _hand_over(self, desk: Desk, n: int, mine: WorkerRow, *, before: WorkerRow | None) -> None:
         row, held, fence = desk.rows[n], desk.opens[n], mine.fence
-        if before is not None:
-            carry_over(row, held, set_us=set_by_us(before, mine))
+        set_us = 0 if before is None else set_by_us(before, mine)
+        carry_over(row, held, set_us=set_us)
         body: dict[str, Any] = {
             "type": ItemEvent.TAKEOVER.value,
             "batch": desk.batch.id,
@@ -94,6 +94,8 @@ class ItemVerbs(BatchVerbs):
             "worker": fence,
             "from_worker": held.fence,
         }
+        if set_us:
+            body["clock_set_us"] = set_us
         held.fence = fence
         desk.change(held)
         row.updated_us = desk.log.now_us

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from payonce.ledger.merkle import Head
-from payonce.ledger.rows import BatchRow, OutputRow, Tallies
+from payonce.ledger.rows import BatchRow, OpenRow, OutputRow, Tallies, WorkerRow
 
 # An item's place is its batch's number times 2**32 plus its number in the batch; a batch's own place has the number 0.
 PLACE_SHIFT: Final = 32
@@ -20,44 +20,33 @@ PLACE_MASK: Final = (1 << PLACE_SHIFT) - 1
 
 # seq, place (None where it is about the ledger itself), body, mark.
 Filed = tuple[int, int | None, bytes, int | None]
-# n, id, minor, currency, state, settlement, generation, step, attempts, reference, billed minor and currency, code,
-# message; state and settlement as their places in ItemState and Settlement.
-FactRow = tuple[
-    int,
-    str,
-    int | None,
-    str | None,
-    int,
-    int,
-    int,
-    int,
-    int,
-    str | None,
-    int | None,
-    str | None,
-    str | None,
-    str | None,
-]
-# n, id, target, minor, currency, fields as JSON, state, settlement, generation, step, attempts, reference, billed minor
-# and currency, code, message: what was sealed of an item, and what its events have to explain.
-StoredRow = tuple[
-    int,
-    str,
-    str,
-    int | None,
-    str | None,
-    str,
-    int,
-    int,
-    int,
-    int,
-    int,
-    str | None,
-    int | None,
-    str | None,
-    str | None,
-    str | None,
-]
+
+
+class StoredRow(NamedTuple):
+    """Everything that is stored of an item: what was sealed, and what its events have to explain. State and settlement are
+    their places in ItemState and Settlement, fields and carry JSON as it is stored."""
+
+    n: int
+    id: str
+    target: str
+    minor: int | None
+    currency: str | None
+    fields: str
+    state: int
+    settlement: int
+    generation: int
+    step: int
+    attempts: int
+    spent: int
+    not_before_us: int
+    reference: str | None
+    billed_minor: int | None
+    billed_currency: str | None
+    code: str | None
+    message: str | None
+    carry: str
+    first_sent_us: int
+    updated_us: int
 
 
 class Columns(NamedTuple):
@@ -74,18 +63,50 @@ class Columns(NamedTuple):
     generations: Sequence[int]
     steps: Sequence[int]
     attempts: Sequence[int]
+    spent: Sequence[int]
+    not_before: Sequence[int]
     references: Sequence[str | None]
     billed: Sequence[int | None]
     billed_in: Sequence[str | None]
     codes: Sequence[str | None]
     messages: Sequence[str | None]
+    carries: Sequence[str]
+    first_sent: Sequence[int]
+    updated: Sequence[int]
+
+
+class FoundRow(NamedTuple):
+    """A discrepancy as it is stored; data as JSON."""
+
+    id: int
+    item: str | None
+    kind: str
+    data: str
+    state: str
+    opened_us: int
+
+
+class Opened(NamedTuple):
+    """An open intent as it is stored, with its request, and the target of its item."""
+
+    row: OpenRow
+    target: str
+
+
+class KeptPayload(NamedTuple):
+    """What is kept of a payload: where it is filed, the digest beside it, its bytes (None once they are erased), and the
+    event that erased them."""
+
+    seq: int
+    kind: str
+    place: int
+    digest: bytes
+    body: bytes | None
+    erased_by: int | None
 
 
 # id, target, minor, currency, fields as JSON.
 SealedRow = tuple[str, str, int | None, str | None, str]
-# seq, kind, digest, body (None once it is erased), the event that erased it.
-KeptPayload = tuple[int, str, bytes, bytes | None, int | None]
-
 
 # Items by columns come by so many at most.
 COLUMN_LENGTH: Final = 2000
@@ -139,6 +160,10 @@ class TrailReads(Protocol):
         """Kept hashes of one level, from the index ``first`` to ``last``, both included."""
         ...
 
+    def kept_nodes(self) -> int:
+        """How many hashes are kept, of all levels."""
+        ...
+
     def batches(self) -> Sequence[BatchRow]:
         """All batches, in the order they were sealed."""
         ...
@@ -156,12 +181,8 @@ class TrailReads(Protocol):
         """A batch's stored tallies."""
         ...
 
-    def facts(self, number: int) -> Iterator[FactRow]:
-        """What the events of a batch's items have to explain, in input order."""
-        ...
-
-    def stored(self, number: int, *, first: int, last: int) -> Iterator[StoredRow]:
-        """Everything a check needs of the items from ``first`` to ``last``, in input order."""
+    def stored(self, number: int, *, first: int = 1, last: int = PLACE_MASK) -> Iterator[StoredRow]:
+        """Everything that is stored of the items from ``first`` to ``last``, in input order."""
         ...
 
     def columns(self, number: int, *, first: int, last: int) -> Iterator[Columns]:
@@ -182,8 +203,20 @@ class TrailReads(Protocol):
         """What the calls of a batch's items returned and what was kept of it, in order, where either is there."""
         ...
 
-    def findings(self, number: int) -> list[tuple[str | None, str]]:
-        """A batch's discrepancies: item and kind."""
+    def opens(self, number: int) -> Iterator[Opened]:
+        """All open intents of a batch, in input order, with everything."""
+        ...
+
+    def findings(self, number: int) -> list[FoundRow]:
+        """A batch's discrepancies, by their numbers."""
+        ...
+
+    def workers(self) -> list[WorkerRow]:
+        """All workers there ever were, by fence."""
+        ...
+
+    def strangers(self) -> list[str]:
+        """Names of tables in which a row belongs to none of the batches."""
         ...
 
     def payloads(self, number: int | None = None, n: int = 0) -> Iterator[KeptPayload]:

@@ -30,10 +30,11 @@ def spec_of(
 
     ``allowed`` is the reason why targets that others acted on may be acted on.
     """
-    target, item_id = file.item.target, file.item.id
+    target, item_id, key = file.item.target, file.item.id, provider.declaration.key
     config: dict[str, Any] = {
         "provider_digest": provider.provider_digest,
         "guarantee": provider.declaration.guarantee,
+        "key_carrier": key.carrier if key is not None else None,
         "provider": dict(file.provider),
         "statement": dict(file.statement),
         "item": {role: column for column, role in mapped(file.item).items()},

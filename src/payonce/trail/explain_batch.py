@@ -1,21 +1,25 @@
-"""Replaying the events about a batch as a whole: which states it can be in by them, its limits, its calls, its findings.
+"""Replaying the events about a batch as a whole: what it was sealed as, its states, its limits, its calls, its findings.
 
-Whether an interruption changed the state depends on who else was working on the batch, which the events tell only in
-part; so the replay follows every state that is possible, and a stored state outside of these is a fault.
+Events of an earlier payonce do not say whether an interruption changed the state, which depends on who else was working
+on the batch; for these the replay follows every state that is possible, and a stored state outside of these is a fault.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import orjson
 
-from payonce.core.events import plain
+from payonce.core.events import from_iso, plain
+from payonce.core.keys import digest
 from payonce.core.states import BatchState
 from payonce.ledger.rows import BatchRow, load
+from payonce.ledger.sealing import Sealing
+from payonce.ledger.trail_port import FoundRow
+from payonce.trail.explain_course import Counts, Course
 from payonce.trail.said import Said
-from payonce.trail.seals import Sealing
 
 _B = BatchState
 _OVER: Final = frozenset({_B.CANCELLED, _B.FINISHED})
@@ -23,29 +27,67 @@ _OVER: Final = frozenset({_B.CANCELLED, _B.FINISHED})
 _BOUND: Final = ("operation", "provider", "namespace", "account", "mode")
 
 
+class _Found(NamedTuple):
+    item: str | None
+    kind: str
+    data: bytes
+    opened_us: int
+
+
 class BatchStory:
     """What the events say of one batch. ``sealed`` is its first event, once it has passed."""
 
-    __slots__ = ("findings", "items", "limits", "may_be", "name", "seal", "sealed", "sealings", "sent", "spec")
+    __slots__ = (
+        "bound",
+        "counts",
+        "course",
+        "created_us",
+        "exact",
+        "findings",
+        "items",
+        "limits",
+        "may_be",
+        "name",
+        "seal",
+        "sealed",
+        "sealings",
+        "spec",
+    )
 
-    def __init__(self, row: BatchRow) -> None:
-        self.name = row.id
+    def __init__(self, row: BatchRow, *, exact: bool) -> None:
+        self.name, self.exact = row.id, exact
         self.may_be: frozenset[BatchState] = frozenset()
-        self.sent = 0
+        self.course, self.counts = Course(), Counts()
         self.limits: bytes | None = None
-        self.findings: Counter[tuple[str | None, str]] = Counter()
-        self.sealed = 0
+        self.findings: list[_Found] = []
+        self.sealed = self.created_us = 0
         self.sealings: list[Sealing] = []
         self.items = 0
         self.seal: str | None = None
-        self.spec: dict[str, str | None] = {}
+        self.bound: dict[str, str | None] = {}
+        self.spec: str | None = None
 
     def take(self, said: Said) -> None:
         """The next event that is about the batch and not about the state of an item."""
         match said.type:
-            case "sealed":
+            case "sealed" | "amended":
                 self._seal(said)
-                self.spec = {name: getattr(said, name) for name in _BOUND}
+            case "resealed":
+                self._reseal(said)
+            case "configured":
+                self.limits = bytes(said.limits)
+            case "finding":
+                self.findings.append(_Found(said.item, said.cls or "", bytes(said.data), from_iso(said.at)))
+            case _:
+                pass
+        if self.exact:
+            self.course.take(said)
+        else:
+            self._follow(said)
+
+    def _follow(self, said: Said) -> None:
+        """The states that are possible by the events of an earlier payonce."""
+        match said.type:
             case "started":
                 self.may_be = frozenset({_B.RUNNING})
             case "resumed":
@@ -62,54 +104,83 @@ class BatchStory:
                 self.may_be |= {_B.HALTED}
             case "finished":
                 self.may_be = frozenset({_B.FINISHED})
-            case "configured":
-                self.limits = bytes(said.limits)
-            case "finding":
-                self.findings[said.item, said.cls or ""] += 1
-            case "amended":
-                self._seal(said)
             case _:
                 pass
 
     def _seal(self, said: Said) -> None:
         """Sealed for the first time, or grown: a finished batch is open again then."""
         if not self.sealed:
-            self.sealed, self.may_be = said.seq, frozenset({_B.SEALED})
+            self.sealed, self.created_us, self.may_be = said.seq, from_iso(said.at), frozenset({_B.SEALED})
         self.may_be = frozenset(_B.INTERRUPTED if s is _B.FINISHED else s for s in self.may_be)
-        self.items += said.items
         # The first amendment of a batch that was never sealed begins with an empty seal.
         before = None if said.type == "sealed" else self.seal or ""
-        self.sealings.append(Sealing(said.seq, said.items, said.seal or "", before, said.added))
+        first = self.items + 1
+        self.items += said.items
+        self.sealings.append(
+            Sealing(said.seq, first, said.items, said.seal or "", before, said.added, from_iso(said.at))
+        )
         self.seal = said.seal
+        if said.type == "sealed":
+            self.bound = {name: getattr(said, name) for name in _BOUND}
+        self.spec = said.spec or self.spec
 
-    def faults(self, row: BatchRow, findings: list[tuple[str | None, str]]) -> list[str]:
+    def _reseal(self, said: Said) -> None:
+        """Fields of some of the items under a seal were erased: what is left of all of them has a digest of its own."""
+        self.sealings = [
+            sealing._replace(seal=said.seal or "", before=None, added=None, left=said.seq, unchecked=said.unchecked)
+            if sealing.seq == said.event
+            else sealing
+            for sealing in self.sealings
+        ]
+
+    def faults(self, row: BatchRow, findings: Sequence[FoundRow]) -> list[str]:
         """What of the stored batch its events do not explain, in words."""
-        found = []
         if not self.sealed:
             return [f"batch {row.id} has no event that sealed it"]
-        if row.state not in self.may_be:
+        found = [*self._sealed_as(row), *self._limits(row), *self._findings(findings)]
+        if self.exact:
+            found += self.course.faults(row, self.counts)
+        elif row.state not in self.may_be:
             could = " or ".join(sorted(state.value for state in self.may_be))
             found.append(f"batch {row.id} is {row.state}, by its events it is {could}")
+        if row.sent != self.counts.sent:
+            found.append(f"batch {row.id} counts {row.sent} calls, its events {self.counts.sent}")
+        return found
+
+    def _sealed_as(self, row: BatchRow) -> Iterator[str]:
         if (row.seal, row.items) != (self.seal, self.items):
-            found.append(f"the seal or the number of items of batch {row.id} is not that of its last sealing event")
+            yield f"the seal or the number of items of batch {row.id} is not that of its last sealing event"
+        if (row.first_seq, row.created_us) != (self.sealed, self.created_us):
+            yield f"batch {row.id} says that another event than {self.sealed} sealed it, or at another time"
         spec = load(row.spec)
-        for name, value in self.spec.items():
+        for name, value in self.bound.items():
             if spec.get(name) != value:
-                found.append(f"batch {row.id} says {name} {spec.get(name)}, it was sealed with {value}")
+                yield f"batch {row.id} says {name} {spec.get(name)}, it was sealed with {value}"
+        if self.spec is not None and digest(row.spec.encode()) != self.spec:
+            yield f"the settings of batch {row.id} are not those that it was sealed with"
         if bool(spec.get("targets")) != row.targets:
-            found.append(f"batch {row.id} holds targets or does not, against what it was sealed with")
-        if row.sent != self.sent:
-            found.append(f"batch {row.id} counts {row.sent} calls, its events {self.sent}")
+            yield f"batch {row.id} holds targets or does not, against what it was sealed with"
+
+    def _limits(self, row: BatchRow) -> Iterator[str]:
         stored = _sorted(plain(load(row.limits)))
         if self.limits is not None and stored != _sorted(orjson.loads(self.limits)):
-            found.append(f"the limits of batch {row.id} are not those of its last event that set them")
+            yield f"the limits of batch {row.id} are not those of its last event that set them"
         elif self.limits is None and load(row.limits):
-            found.append(f"batch {row.id} has limits that no event set")
-        for (item, kind), count in (Counter(findings) - self.findings).items():
-            found.append(f"batch {row.id} has {count} finding {kind} of {item or 'the batch'} that no event opened")
-        for (item, kind), count in (self.findings - Counter(findings)).items():
-            found.append(f"batch {row.id} lost {count} finding {kind} of {item or 'the batch'}")
-        return found
+            yield f"batch {row.id} has limits that no event set"
+
+    def _findings(self, rows: Sequence[FoundRow]) -> Iterator[str]:
+        """Findings are opened in order, and stay as they were: one that says it is closed is none that the ledger wrote."""
+        stored = [_Found(f.item, f.kind, _sorted(plain(load(f.data))), f.opened_us) for f in rows if f.state == "open"]
+        lost, extra = Counter(self.findings), Counter(stored)
+        lost.subtract(stored)
+        extra.subtract(self.findings)
+        for found, count in (+lost).items():
+            yield f"batch {self.name} lost {count} finding {found.kind} of {found.item or 'the batch'}, or it was changed"
+        for found, count in (+extra).items():
+            about = found.item or "the batch"
+            yield f"batch {self.name} has {count} finding {found.kind} of {about} that no event opened"
+        if stored != self.findings and not +lost and not +extra:
+            yield f"the findings of batch {self.name} are not in the order in which they were opened"
 
 
 def _sorted(value: Any) -> bytes:

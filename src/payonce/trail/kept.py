@@ -11,16 +11,19 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from typing import Any, Final
 
+from payonce.core.keys import digest
 from payonce.core.money import exponent, format_minor
 from payonce.core.states import ItemState
+from payonce.ledger.sealing import lines_of
 from payonce.ledger.trail_port import Columns
-from payonce.trail.explain import NO_CODE, STATES, Story
-from payonce.trail.seals import lines_of
+from payonce.trail.explain import NO_CARRY, NO_CODE, OPEN, STATES, Story
 
 Holds = dict[int, tuple[int | None, str | None]]
 _COMMITTED: Final = STATES.index(ItemState.COMMITTED)
 _CENTS: Final = tuple(f"{cents:02}" for cents in range(100))
-_OPEN: Final = frozenset(code for code, state in enumerate(STATES) if state.holds_money)
+_EMPTY: Final = {"{}"}
+# Number of the first and the last of some items that had no event, and the time that is stored of them.
+Untouched = tuple[int, int, int]
 
 
 class Kept:
@@ -34,8 +37,9 @@ class Kept:
         self.tallies: dict[tuple[int, str | None], list[int]] = {}
         self._holds = holds
         self._states, self._settlements, self._steps = bytearray(), bytearray(), bytearray()
-        self._attempts, self._generations = array("I"), array("I")
-        self._ids, self._facts, self._codes = array("q"), array("q"), array("q")
+        self._attempts, self._generations, self._spent = array("I"), array("I"), array("I")
+        self._ids, self._facts, self._codes, self._carries = array("q"), array("q"), array("q"), array("q")
+        self._not_before, self._first_sent, self._updated = array("q"), array("q"), array("q")
         # Of open items: number, what the item is worth, what its intent holds.
         self._held: list[tuple[int, tuple[str | None, str | None], tuple[str | None, str | None]]] = []
 
@@ -58,6 +62,14 @@ class Kept:
         self._steps.extend(part.steps)
         self._attempts.extend(part.attempts)
         self._generations.extend(part.generations)
+        self._spent.extend(part.spent)
+        self._not_before.extend(part.not_before)
+        self._first_sent.extend(part.first_sent)
+        self._updated.extend(part.updated)
+        if set(part.carries) == _EMPTY:
+            self._carries.extend(repeat(NO_CARRY, len(part.ns)))
+        else:
+            self._carries.extend(hash(digest(text.encode())) for text in part.carries)
         self._ids.extend(map(hash, part.ids))
         billed, billed_in = part.billed, part.billed_in
         self._facts.extend(map(hash, zip(part.references, _texts(billed, billed_in), billed_in, strict=True)))
@@ -81,7 +93,7 @@ class Kept:
         """The tallies of items in several states; what open ones hold is noted."""
         rows = zip(part.ns, part.minors, part.currencies, part.states, part.billed, part.billed_in, strict=True)
         for n, minor, coin, state, billed, billed_in in rows:
-            if state in _OPEN:
+            if state in OPEN:
                 own = (_text(minor, coin), coin if minor is not None else None)
                 minor, coin = self._holds.get(n, (None, None))
                 self._held.append((n, own, (_text(minor, coin), coin)))
@@ -90,21 +102,43 @@ class Kept:
             self._count(state, coin, items=1, minor=minor or 0)
 
     def agrees(self, story: Story, *, last: int) -> bool:
-        """Whether the items up to the number ``last`` are all there and what their events say."""
+        """Whether the items up to the number ``last`` are all there and what their events say; but for when those that had
+        no event were stored (``untouched``)."""
         there = slice(self.first, last + 1)
-        mine = (self._states, self._settlements, self._steps, self._attempts, self._generations, self._facts)
-        theirs = (story.states, story.settlements, story.steps, story.attempts, story.generations, story.facts)
+        mine = [self._states, self._settlements, self._steps, self._attempts, self._generations, self._facts]
+        theirs = [story.states, story.settlements, story.steps, story.attempts, story.generations, story.facts]
+        mine.append(self._not_before)
+        theirs.append(story.not_before)
+        if story.exact:
+            mine += [self._spent, self._first_sent, self._carries]
+            theirs += [story.spent, story.first_sent, story.carries]
         return (
             self.whole
             and all(one == other[there] for one, other in zip(mine, theirs, strict=True))
             and self._codes == story.codes[there]
-            and _same_ids(self._ids, story.ids[there])
+            and _same(self._ids, story.ids[there])
+            and _same(self._updated, story.times[there])
             and all(held == story.holds.get(n, own) for n, own, held in self._held)
         )
 
+    def untouched(self, story: Story) -> list[Untouched]:
+        """The items that had no event, as runs of those that were stored at one time."""
+        found: list[Untouched] = []
+        times = story.times
+        if 0 not in times[self.first : self.first + self.items]:
+            return found
+        for n, stored in enumerate(self._updated, start=self.first):
+            if times[n]:
+                continue
+            if found and found[-1][1:] == (n - 1, stored):
+                found[-1] = (found[-1][0], n, stored)
+            else:
+                found.append((n, n, stored))
+        return found
 
-def _same_ids(stored: array[int], told: array[int]) -> bool:
-    """Whether the ids are those in the events, where there are events."""
+
+def _same(stored: array[int], told: array[int]) -> bool:
+    """Whether ids or times are those in the events, where there are events."""
     return stored == told or all(one == other or not other for one, other in zip(stored, told, strict=True))
 
 

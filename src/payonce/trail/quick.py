@@ -18,8 +18,9 @@ from payonce.ledger.merkle import Head
 from payonce.ledger.rows import BatchRow
 from payonce.ledger.trail_port import TrailReads
 from payonce.trail.beside import Beside, Following
-from payonce.trail.explain import STATES, Replay
+from payonce.trail.explain import STATES, Replay, Story
 from payonce.trail.judge import ids_lead_to_items
+from payonce.trail.kept import Untouched
 from payonce.trail.said import DECODER
 from payonce.trail.scan import Scanned, partial
 from payonce.trail.share import Done, split, work
@@ -42,13 +43,20 @@ class Agreed:
     sealed: frozenset[int]
 
 
-def quick(reads: TrailReads, rows: Sequence[BatchRow], *, url: str | None, sizes: Iterable[int]) -> Agreed | None:
-    """What agrees, with the hashes at ``sizes``; None where anything does not.
+def quick(
+    reads: TrailReads,
+    rows: Sequence[BatchRow],
+    *,
+    url: str | None,
+    sizes: Iterable[int],
+    exact: frozenset[int] = frozenset(),
+) -> Agreed | None:
+    """What agrees, with the hashes at ``sizes``; None where anything does not. ``exact``: see ``explain.Replay``.
 
     With ``url``, the ledger's address, a second process takes part."""
     size = reads.head().size
     two = url is not None and size >= _LARGE and (os.cpu_count() or 1) > 1
-    mine, *others = split(rows, size=size, parts=_TWO if two else (1.0,))
+    mine, *others = split(rows, size=size, parts=_TWO if two else (1.0,), exact=exact)
     beside = [Beside(url or "", share) for share in others]
     seals = {row.number: hashlib.sha256() for row in rows}
 
@@ -68,7 +76,7 @@ def quick(reads: TrailReads, rows: Sequence[BatchRow], *, url: str | None, sizes
     if len(good) < len(done):
         return None
     scanned = _hashes(reads, [node for part in good for node in part.blocks], good[-1].rest, sizes)
-    replay = Replay(list(rows))
+    replay = Replay(rows, exact)
     if scanned is None or not _batches(reads, rows, good, replay):
         return None
     sealed = frozenset(row.number for row in rows if seals[row.number].hexdigest() == row.seal)
@@ -110,8 +118,9 @@ def _batches(reads: TrailReads, rows: Sequence[BatchRow], done: Sequence[Done], 
         except msgspec.MsgspecError:
             return False
     for row in rows:
-        story = replay.stories[row.number].batch
-        story.sent = sum(part.sent.get(row.number, 0) for part in done)
+        story = replay.stories[row.number]
+        for part in done:
+            _take(story, part)
         counted: dict[tuple[object, str], list[int]] = {}
         for number, state, coin, items, minor in (tally for part in done for tally in part.tallies):
             if number == row.number:
@@ -122,6 +131,30 @@ def _batches(reads: TrailReads, rows: Sequence[BatchRow], done: Sequence[Done], 
         counted = {key: tally for key, tally in counted.items() if tally != [0, 0]}
         if stored != counted or sum(part.items.get(row.number, 0) for part in done) != row.items:
             return False
-        if story.faults(row, reads.findings(row.number)):
+        if story.batch.faults(row, reads.findings(row.number)):
+            return False
+        if not all(_as_sealed(story, run) for part in done for run in part.untouched.get(row.number, ())):
             return False
     return True
+
+
+def _take(story: Story, part: Done) -> None:
+    """What a share has found out about a batch."""
+    story.open |= part.open.get(story.number, set())
+    if story.number in part.counted:
+        counted = part.counted[story.number]
+        story.payloads += counted.payloads
+        story.batch.counts.add(
+            sent=counted.sent,
+            lookups=counted.lookups,
+            rate_limited=counted.rate_limited,
+            refused=counted.refused,
+            committed=counted.committed,
+        )
+
+
+def _as_sealed(story: Story, run: Untouched) -> bool:
+    """Whether items that had no event were stored when they were sealed."""
+    first, last, stored_us = run
+    sealings = story.batch.sealings
+    return all(s.at_us == stored_us for s in sealings if s.first <= last and first <= s.last)

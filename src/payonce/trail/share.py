@@ -15,11 +15,11 @@ from typing import Any, Final
 import msgspec
 
 from payonce.core.errors import PayonceError
-from payonce.core.events import leaf_hashes
+from payonce.core.events import from_iso, leaf_hashes
 from payonce.ledger.rows import BatchRow
 from payonce.ledger.trail_port import PLACE_MASK, PLACE_SHIFT, TrailReads
-from payonce.trail.explain import AFTER, NO_CODE, SETTLEMENTS, Replay, Story
-from payonce.trail.kept import Kept
+from payonce.trail.explain import AFTER, NO_CODE, SETTLEMENTS, Replay, Story, is_of_item
+from payonce.trail.kept import Kept, Untouched
 from payonce.trail.returned import differing
 from payonce.trail.said import DECODER, OF_ITEMS
 from payonce.trail.tree import BLOCK, fold
@@ -35,7 +35,7 @@ class Share(msgspec.Struct, frozen=True):
     """Of a trail of ``size`` events: ``first`` to ``last`` to hash, places ``low`` to ``high`` to replay, all included.
 
     ``first`` is the first event of a block, ``last`` the last of one or of the trail. ``items_first`` says whether items
-    are read before events or after."""
+    are read before events or after. ``exact``: see ``explain.Replay``."""
 
     size: int
     first: int
@@ -43,19 +43,34 @@ class Share(msgspec.Struct, frozen=True):
     low: int
     high: int
     items_first: bool = False
+    exact: frozenset[int] = frozenset()
+
+
+class Counted(msgspec.Struct):
+    """What the events of a batch's items add up to in a share (``explain_course.Counts``, and kept payloads)."""
+
+    sent: int
+    lookups: int
+    rate_limited: int
+    refused: bytes
+    committed: int
+    payloads: int
 
 
 class Done(msgspec.Struct):
     """What a share came to: the roots of its blocks, the leaves behind the last, and what batches are judged by.
 
     ``asides`` are the events that are not about the state of an item: seq, batch number, item number, bytes. ``tallies``
-    are batch number, state code, currency, items and minor units."""
+    are batch number, state code, currency, items and minor units; ``open`` are the numbers of pending and unknown items,
+    ``untouched`` runs of items without an event, both by batch number."""
 
     good: bool = True
     blocks: list[bytes] = []
     rest: list[bytes] = []
     asides: list[tuple[int, int, int, bytes]] = []
-    sent: dict[int, int] = {}
+    counted: dict[int, Counted] = {}
+    open: dict[int, set[int]] = {}
+    untouched: dict[int, list[Untouched]] = {}
     items: dict[int, int] = {}
     tallies: list[tuple[int, int, str | None, int, int]] = []
 
@@ -69,7 +84,7 @@ def work(
 ) -> Done:
     """Does a share, and hands out the lines under the seals of its items, in order; ``then`` is called behind the last.
     Where anything does not agree, all that is told of it is that."""
-    done, replay = Done(), Replay(list(rows))
+    done, replay = Done(), Replay(rows, share.exact)
     # Millions of rows come and go, none of them in a cycle: looking for cycles among them would cost a fifth of it all.
     collecting = gc.isenabled()
     gc.disable()
@@ -84,7 +99,7 @@ def work(
             story = replay.stories[row.number]
             if row.number in kept:
                 _compare(reads, story, kept[row.number], share=share, done=done)
-            done.sent[row.number] = story.batch.sent
+            done.counted[row.number] = _counted(story)
     except (_Doubt, PayonceError, msgspec.MsgspecError, ValueError, TypeError, OverflowError, LookupError):
         return Done(good=False)
     finally:
@@ -141,6 +156,7 @@ def _replay(
 ) -> None:
     """The loop is tight: it runs for every event. First calls and executions are taken here, all else by the replay."""
     number, base, end = 0, 0, 0
+    at, at_us = "", 0
     intents, commits = AFTER["intent"], AFTER["commit"]
     for seq, place, body, said in zip(seqs, places, bodies, map(OF_ITEMS.decode, bodies), strict=True):
         if said.seq != seq:
@@ -155,10 +171,13 @@ def _replay(
             number, n = place >> PLACE_SHIFT, place & PLACE_MASK
             story, base = replay.stories[number], number << PLACE_SHIFT
             states, ids, attempts, name, end = story.states, story.ids, story.attempts, story.name, len(story.states)
-            facts, codes, holds = story.facts, story.codes, story.holds
+            facts, codes, holds, times = story.facts, story.codes, story.holds, story.times
+            counts = story.batch.counts
         if said.batch != name or n >= end:
             raise _Doubt
         kind = said.type
+        if said.at != at:
+            at, at_us = said.at, from_iso(said.at)
         if not n:
             done.asides.append((seq, number, n, body))
         elif kind == "intent" and said.reserve is None and ids[n] == 0 and said.worker is not None:
@@ -168,23 +187,36 @@ def _replay(
             ids[n] = hash(said.item)
             states[n] = after
             attempts[n] = said.attempt
-            story.batch.sent += 1
-        elif kind == "commit" and said.code is None and not holds:
+            times[n] = at_us
+            counts.sent += 1
+            if said.request_kept is not None:
+                story.payloads += 1
+        elif kind == "commit" and said.code is None and not holds and said.worker is not None and said.carry is None:
             after = commits[states[n]]
             if after is None or ids[n] != hash(said.item):
                 raise _Doubt
             states[n] = after
             attempts[n] = said.attempt
+            times[n] = at_us
+            counts.committed = seq
+            if said.lookups or said.rate_limited or said.spent:
+                counts.lookups += said.lookups
+                counts.rate_limited += said.rate_limited
+                story.spent[n] += said.spent
+            if said.response_kept is not None:
+                story.payloads += 1
             facts[n] = hash((said.reference or None, said.billed, said.billed_currency or said.currency))
-            codes[n] = NO_CODE
+            codes[n] = NO_CODE if said.message is None else hash((None, said.message))
             if said.settlement is not None:
                 story.settlements[n] = SETTLEMENTS[said.settlement]
             if said.output is not None or said.kept:
                 story.returned(n, said)
         elif kind in AFTER:
-            replay.item(story, n, DECODER.decode(body))
+            replay.item(story, n, DECODER.decode(body), at_us)
             if replay.count:
                 raise _Doubt
+        elif not is_of_item(story, n, said):
+            raise _Doubt
         else:
             done.asides.append((seq, number, n, body))
             if kind == "erased":
@@ -214,6 +246,9 @@ def _compare(reads: TrailReads, story: Story, kept: Kept, *, share: Share, done:
     if not kept.agrees(story, last=last):
         raise _Doubt
     done.items[story.number] = kept.items
+    story.find_open()
+    done.open[story.number] = story.open
+    done.untouched[story.number] = kept.untouched(story)
     done.tallies += [
         (story.number, state, coin, items, minor) for (state, coin), (items, minor) in kept.tallies.items()
     ]
@@ -221,7 +256,21 @@ def _compare(reads: TrailReads, story: Story, kept: Kept, *, share: Share, done:
         raise _Doubt
 
 
-def split(rows: Sequence[BatchRow], *, size: int, parts: Sequence[float]) -> list[Share]:
+def _counted(story: Story) -> Counted:
+    counts = story.batch.counts
+    return Counted(
+        counts.sent,
+        counts.lookups,
+        counts.rate_limited,
+        counts.refused.tobytes(),
+        counts.committed,
+        story.payloads,
+    )
+
+
+def split(
+    rows: Sequence[BatchRow], *, size: int, parts: Sequence[float], exact: frozenset[int] = frozenset()
+) -> list[Share]:
     """Shares of a trail, each with its part of the events and of the items; together they are everything, once."""
     items = sum(row.items for row in rows)
     shares, first, low, reached = [], 1, LOWEST, 0.0
@@ -230,7 +279,7 @@ def split(rows: Sequence[BatchRow], *, size: int, parts: Sequence[float]) -> lis
         end = i == len(parts) - 1
         last = size if end else max(first - 1, int(size * reached) // _AT_ONCE * _AT_ONCE)
         high = HIGHEST if end else max(low, _place_of(rows, int(items * reached)))
-        shares.append(Share(size, first, last, low, high, items_first=not i))
+        shares.append(Share(size, first, last, low, high, items_first=not i, exact=exact))
         first, low = last + 1, high + 1
     return shares
 

@@ -14,14 +14,16 @@ from typing import Any, Final
 import orjson
 
 from payonce.core.errors import MoneyError
-from payonce.core.keys import digest
+from payonce.core.events import FORM
 from payonce.ledger.rows import BatchRow
 from payonce.ledger.trail_port import TrailReads
 from payonce.trail.checkpoint import Signed, origin_of
 from payonce.trail.explain import Replay, Story
 from payonce.trail.explain_items import Stored
+from payonce.trail.explain_rest import head_faults, rest_faults
 from payonce.trail.faults import Fault
 from payonce.trail.judge import compare, ids_lead_to_items, name_events
+from payonce.trail.payloads import payload_faults
 from payonce.trail.quick import quick
 from payonce.trail.returned import differing
 from payonce.trail.scan import Scanned, scan
@@ -106,27 +108,54 @@ def _whole(reads: TrailReads, kept: Sequence[Signed], url: str | None, found: Ve
     """The quick way; where anything does not agree, the thorough one."""
     sizes = [signed.checkpoint.size for signed in kept]
     rows = list(reads.batches())
-    agreed = quick(reads, rows, url=url, sizes=sizes)
+    exact = exact_batches(reads, rows)
+    agreed = quick(reads, rows, url=url, sizes=sizes, exact=exact)
     if agreed is None:
-        _thorough(reads, kept, rows, found)
+        replay, sealed = _thorough(reads, kept, rows, exact, found), frozenset[int]()
     else:
         found.items = agreed.items
         _judge(reads, agreed.scanned, kept, found)
-        _check_seals(reads, [row for row in rows if row.number not in agreed.sealed], agreed.replay, found)
-        _check_payloads(reads, found)
+        replay, sealed = agreed.replay, agreed.sealed
+    _check_seals(reads, [row for row in rows if row.number not in sealed], replay, found)
+    found.faults += rest_faults(reads, rows, replay)
+    found.faults += islice(payload_faults(reads, told=sum(s.payloads for s in replay.stories.values())), _MOST)
+    if not found.faults:  # whatever else is wrong makes these wrong too
+        found.faults += head_faults(reads)
+    _say_inexact([row for row in rows if row.number not in exact], found)
 
 
-def _thorough(reads: TrailReads, kept: Sequence[Signed], rows: list[BatchRow], found: Verified) -> None:
+def exact_batches(reads: TrailReads, rows: Sequence[BatchRow]) -> frozenset[int]:
+    """The numbers of the batches whose events explain everything, by the event that sealed each."""
+    found = set()
+    for row in rows:
+        for _, body in reads.bodies(row.first_seq, row.first_seq):
+            said = orjson.loads(body)
+            if said.get("batch") == row.id and said.get("form", 1) >= FORM:
+                found.add(row.number)
+    return frozenset(found)
+
+
+def _say_inexact(rows: Sequence[BatchRow], found: Verified) -> None:
+    if rows:
+        names = ", ".join(row.id for row in rows[:3]) + (f" and {len(rows) - 3} more" if len(rows) > 3 else "")
+        found.limits.append(
+            f"of {names}, sealed by an earlier payonce: reasons, times, attempts that count, open intents "
+            "and counts of look-ups, rate limits and refusals, which their events do not say"
+        )
+
+
+def _thorough(
+    reads: TrailReads, kept: Sequence[Signed], rows: list[BatchRow], exact: frozenset[int], found: Verified
+) -> Replay:
     """Everything by itself, and the faults of the hashes first: they name the cause."""
     scanned = scan(reads, size=found.events, sizes=[signed.checkpoint.size for signed in kept])
-    replay = Replay(rows)
+    replay = Replay(rows, exact)
     replay.run(reads.filed(1, found.events))
     _judge(reads, scanned, kept, found)
     named = {fault.seq for fault in found.faults}
     found.faults += [fault for fault in replay.faults if fault.seq not in named]
     found.faults += [fault for row in rows for fault in _explain(reads, row, replay, found)]
-    _check_seals(reads, rows, replay, found)
-    _check_payloads(reads, found)
+    return replay
 
 
 def _check_seals(reads: TrailReads, rows: list[BatchRow], replay: Replay, found: Verified) -> None:
@@ -134,6 +163,12 @@ def _check_seals(reads: TrailReads, rows: list[BatchRow], replay: Replay, found:
         story = replay.stories[row.number]
         for broken in broken_seals(reads, row.number, story.batch.sealings, story.erased):
             _seal_fault(row, broken, found)
+        for sealing in story.batch.sealings:
+            if sealing.unchecked:
+                found.limits.append(
+                    f"whether items number {sealing.first} to {sealing.last} of batch {row.id} were as sealed when "
+                    f"event {sealing.left} was written: fields had been erased by an earlier payonce"
+                )
 
 
 def _judge(reads: TrailReads, scanned: Scanned, kept: Sequence[Signed], found: Verified) -> None:
@@ -185,7 +220,7 @@ def _explain(reads: TrailReads, row: BatchRow, replay: Replay, found: Verified) 
     """What of one batch and its items the events do not explain: the first hundred."""
     story = replay.stories[row.number]
     stored = Stored(story, row, reads.holds(row.number))
-    faults = list(islice(stored.faults(reads.facts(row.number), reads.tallies(row.number)), _MOST))
+    faults = list(islice(stored.faults(reads.stored(row.number), reads.tallies(row.number)), _MOST))
     found.items += stored.items
     texts = story.batch.faults(row, reads.findings(row.number))
     if not ids_lead_to_items(reads, row):
@@ -195,12 +230,14 @@ def _explain(reads: TrailReads, row: BatchRow, replay: Replay, found: Verified) 
 
 
 def _seal_fault(row: BatchRow, broken: Broken, found: Verified) -> None:
-    """The items do not come to the seal: they were changed, unless some were erased by an event."""
-    which = f"items number {broken.first} to {broken.last} of batch {row.id}"
+    """The items do not come to the seal: they were changed, unless some were erased by an earlier payonce."""
+    sealing = broken.sealing
+    which = f"items number {sealing.first} to {sealing.last} of batch {row.id}"
     if broken.erased:
         found.limits.append(f"the seal over {which}: fields of {broken.erased} of them were erased")
         return
-    text = f"{which} are not those that were sealed with event {broken.seq} (amounts, targets or fields differ)"
+    how = f"left by the erasure of event {sealing.left}" if sealing.left else f"sealed with event {sealing.seq}"
+    text = f"{which} are not those that were {how} (amounts, targets or fields differ)"
     found.faults.append(Fault("unexplained", text, batch=row.id))
 
 
@@ -210,12 +247,6 @@ def _check_outputs(reads: TrailReads, story: Story) -> list[Fault]:
         Fault("payload_changed", f"{what} of item number {n} of batch {story.name} {how}", batch=story.name)
         for n, what, how in islice(differing(reads.outputs(story.number), story), _MOST)
     ]
-
-
-def _check_payloads(reads: TrailReads, found: Verified) -> None:
-    for seq, kind, wanted, body, _ in reads.payloads():
-        if body is not None and digest(body) != wanted.hex():
-            found.faults.append(Fault("payload_changed", f"the {kind} kept with event {seq} was changed", seq))
 
 
 def root_at(reads: Bodies, size: int) -> bytes:

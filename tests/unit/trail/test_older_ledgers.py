@@ -42,5 +42,5 @@ def test_opened_once_it_goes_on_with_marks(books: Books) -> None:
     assert books.verify().ok
     size = books.ledger.info().events
     books.tamper(reworded('"at":"2', '"at":"1', where=f"seq IN (5, {size - 5})"))
-    faults = books.verify().faults
+    faults = [fault for fault in books.verify().faults if fault.seq]
     assert [(f.code, f.seq, f.last) for f in faults] == [("changed", size - 5, None), ("changed_block", 1, 256)]

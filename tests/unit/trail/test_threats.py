@@ -300,7 +300,7 @@ def test_the_seal_is_computed_again_in_both_forms_and_for_any_text(tmp_path: Pat
     from payonce.core.money import Money
     from payonce.core.seal import item_line
     from payonce.ledger.rows import dump
-    from payonce.trail.seals import lines_of
+    from payonce.ledger.sealing import lines_of
 
     def row(item: NewItem) -> tuple[str, str, int | None, str | None, str]:
         money = item.money

@@ -37,12 +37,20 @@ SELECT seq, convert_to(body, 'UTF8') FROM events WHERE place = $1 ORDER BY seq;
 -- Kept hashes of one level, $2 to $3, both included.
 SELECT idx, hash FROM nodes WHERE level = $1 AND idx BETWEEN $2 AND $3 ORDER BY idx;
 
+-- kept_nodes --
+-- How many hashes are kept.
+SELECT count(*) FROM nodes;
+
 -- batches --
 -- All batches in the order they were sealed.
 SELECT number, id, targets, spec, seal, items, created_us, first_seq, state, reason, reason_code, hold, limits,
   started_us, ended_us, sent, lookups, rate_limited, refusals, consecutive, cursor, next_slot_ns, slow_until_us,
   pace_per_ks, control
 FROM batches ORDER BY number;
+
+-- last_batch --
+-- The number of the last batch.
+SELECT coalesce(max(number), 0) FROM batches;
 
 -- number_of --
 -- An item's number by its id.
@@ -52,16 +60,11 @@ SELECT place & 4294967295 FROM items WHERE (place >> 32) = $2 AND id = $1;
 -- A batch's tallies.
 SELECT state, currency, items, minor FROM tallies WHERE batch = $1;
 
--- facts --
--- What the events of a batch's items have to explain: $1 is the batch's place.
-SELECT place - $1, id, minor, currency, state, settlement, generation, step, attempts, reference, billed_minor,
-  billed_currency, code, message
-FROM items WHERE place > $1 AND place < $1::bigint + 4294967296 ORDER BY place;
-
 -- stored --
--- What was sealed of the items $2 to $3 of the batch whose place is $1, and what their events have to explain.
+-- The items $2 to $3 of the batch whose place is $1, as they are stored.
 SELECT place - $1, id, coalesce(target, id), minor, currency, coalesce(fields, '{}'), state, settlement, generation, step,
-  attempts, reference, billed_minor, billed_currency, code, message
+  attempts, spent, not_before_us, reference, billed_minor, billed_currency, code, message, coalesce(carry, '{}'),
+  first_sent_us, updated_us
 FROM items WHERE place BETWEEN $1::bigint + $2 AND $1::bigint + $3 ORDER BY place;
 
 -- sealed --
@@ -73,6 +76,30 @@ FROM items WHERE place > $1 AND place < $1::bigint + 4294967296 ORDER BY place;
 -- What the open intents of a batch hold: $1 is the batch's place.
 SELECT place - $1, hold_minor, hold_currency FROM intents WHERE place > $1 AND place < $1::bigint + 4294967296;
 
+-- opens --
+-- The open intents of a batch with everything, and their items' targets: $1 is the batch's place.
+SELECT o.place - $1, o.target, o.fence, o.key, o.digest, o.first_sent_us, o.sent_us, o.send_by_us, o.deadline_us,
+  o.seen_us, o.flags, o.code, o.message, o.lookups, o.lookup_failures, o.retry_at_us, o.hold_minor, o.hold_currency,
+  o.method, o.path, o.headers, o.body, coalesce(i.target, i.id, '')
+FROM intents AS o LEFT JOIN items AS i ON i.place = o.place
+WHERE o.place > $1 AND o.place < $1::bigint + 4294967296 ORDER BY o.place;
+
+-- workers --
+-- All workers there ever were.
+SELECT fence, batch, actor, joined_us, lease_until_us, left_us FROM workers ORDER BY fence;
+
+-- strangers --
+-- Tables in which a row belongs to none of the batches: $1 is the number of the last one.
+SELECT 'items' WHERE EXISTS (SELECT 1 FROM items WHERE place <= 4294967296)
+  OR EXISTS (SELECT 1 FROM items WHERE place >= ($1::bigint + 1) << 32)
+UNION ALL SELECT 'intents' WHERE EXISTS (SELECT 1 FROM intents WHERE place <= 4294967296)
+  OR EXISTS (SELECT 1 FROM intents WHERE place >= ($1::bigint + 1) << 32)
+UNION ALL SELECT 'outputs' WHERE EXISTS (SELECT 1 FROM outputs WHERE place <= 4294967296)
+  OR EXISTS (SELECT 1 FROM outputs WHERE place >= ($1::bigint + 1) << 32)
+UNION ALL SELECT 'tallies' WHERE EXISTS (SELECT 1 FROM tallies WHERE batch NOT BETWEEN 1 AND $1)
+UNION ALL SELECT 'workers' WHERE EXISTS (SELECT 1 FROM workers WHERE batch NOT BETWEEN 1 AND $1)
+UNION ALL SELECT 'findings' WHERE EXISTS (SELECT 1 FROM findings WHERE batch NOT BETWEEN 1 AND $1);
+
 -- outputs --
 -- What the calls of a batch's items $2 to $3 returned, where it is there: $1 is the batch's place.
 SELECT place - $1, output, kept FROM outputs
@@ -80,12 +107,12 @@ WHERE place BETWEEN $1::bigint + $2 AND $1::bigint + $3 AND (output IS NOT NULL 
 
 -- findings --
 -- A batch's discrepancies.
-SELECT item, kind FROM findings WHERE batch = $1;
+SELECT id, item, kind, data, state, opened_us FROM findings WHERE batch = $1 ORDER BY id;
 
 -- payloads --
 -- Kept payloads of the whole ledger, by event.
-SELECT seq, kind, digest, body, erased_by FROM payloads ORDER BY seq;
+SELECT seq, kind, place, digest, body, erased_by FROM payloads ORDER BY seq;
 
 -- payloads_at --
 -- Kept payloads of one place.
-SELECT seq, kind, digest, body, erased_by FROM payloads WHERE place = $1 ORDER BY seq;
+SELECT seq, kind, place, digest, body, erased_by FROM payloads WHERE place = $1 ORDER BY seq;
