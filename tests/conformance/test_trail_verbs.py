@@ -17,11 +17,13 @@ from payonce.core.money import Money
 from payonce.core.states import ItemEvent, ItemState
 from payonce.ledger.store_reads import StoreLedger
 from payonce.testing.ledger_world import BATCH, OPERATOR, World
+from tests.conformance.explained import assert_explained
+from tests.conformance.test_jsonl_ledger import JsonlFactory
 from tests.conformance.test_ledgers import MemoryFactory, SqliteFactory
 from tests.postgres import PostgresFactory
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["memory", "sqlite", "postgres", "jsonl"])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """A ledger of each kind."""
     match request.param:
@@ -29,6 +31,8 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
             world = World(MemoryFactory())
         case "sqlite":
             world = World(SqliteFactory(tmp_path))
+        case "jsonl":
+            world = World(JsonlFactory(tmp_path))
         case _:
             world = World(PostgresFactory(request.getfixturevalue("postgres"), tmp_path / "marks"))
     yield world
@@ -72,6 +76,7 @@ def test_payloads_are_in_the_event_by_their_digest_alone(world: World) -> None:
     said = last_event(world, "item-1")
     assert said["response_kept"] == digest(b"hello") and "hello" not in str(said)
     assert not world.ledger.check()
+    assert_explained(world)
 
 
 def test_erasing_takes_fields_and_outputs_and_leaves_an_event(world: World) -> None:
@@ -89,6 +94,7 @@ def test_erasing_takes_fields_and_outputs_and_leaves_an_event(world: World) -> N
     world.reopen()
     assert world.item(1).fields == {"lang": "en", "$erased": ["email"]}
     assert not world.ledger.check()
+    assert_explained(world)
 
 
 @pytest.mark.parametrize("state", [ItemState.PLANNED, ItemState.PENDING, ItemState.UNKNOWN])

@@ -60,7 +60,7 @@ def _head(tables: JsonlTables, meta: Mapping[str, Any]) -> None:
 
 def _batch(tables: JsonlTables, said: Mapping[str, Any]) -> None:
     row = cells.to_batch(said)
-    number = len(tables._batches) + 1
+    number = row.number = len(tables._batches) + 1
     tables._batches[number] = row
     tables._numbers[row.id] = number
     for table in (tables._items, tables._opens, tables._tallies, tables._ids, tables._held):

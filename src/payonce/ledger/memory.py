@@ -95,7 +95,9 @@ class MemoryTables(MemoryRows):
     def add_batch(self, row: BatchRow) -> int:
         """See ledger.tables."""
         number = len(self._batches) + 1
-        self._put(self._batches, number, copy_of(row))
+        stored = copy_of(row)
+        stored.number = number
+        self._put(self._batches, number, stored)
         for table in (self._items, self._opens, self._tallies):
             self._put(table, number, {})
         return number

@@ -25,6 +25,7 @@ from payonce.ledger.rows import (
     money,
 )
 from payonce.ledger.tables import Standing
+from payonce.ledger.trail_port import SealedRow
 
 
 class MemoryRows:
@@ -120,7 +121,7 @@ class MemoryRows:
         """See ledger.tables."""
         batch = self._batch_id(number)
         later = self._events[max(0, after_seq) :]
-        return [e for e in later if (number is None or e.batch == batch) and (n is None or e.n == n)][:limit]
+        return [e for e in later if (number is None or e.batch == batch) and (n is None or (e.n or 0) == n)][:limit]
 
     def outputs(self, number: int, *, after_n: int, limit: int) -> list[Output]:
         """See ledger.tables."""
@@ -167,6 +168,11 @@ class MemoryRows:
         table = self._items[number]
         end = len(table) if last is None else min(last, len(table))
         return (table[n] for n in range(first, end + 1))
+
+    def sealed(self, number: int, *, first: int = 1, last: int | None = None) -> Iterator[SealedRow]:
+        """See ledger.tables."""
+        rows = self.item_rows(number, first=first, last=last)
+        return ((r.id, r.target, r.minor, r.currency, r.fields) for r in rows)
 
     def open_rows(self, number: int) -> dict[int, OpenRow]:
         """All open intents of a batch, without their requests."""

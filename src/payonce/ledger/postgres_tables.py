@@ -7,7 +7,7 @@ batch, its tallies and workers). Writes are gathered and go with the commit. Eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 
 from payonce.core.errors import LedgerError
@@ -25,6 +25,9 @@ from payonce.ledger.postgres_values import bigints, held, texts, told
 from payonce.ledger.queries import queries
 from payonce.ledger.rows import BatchRow, ItemRow, OpenRow, Saved, Tallies, WorkerRow, load
 from payonce.ledger.sqlite_rows import STATE_CODE, place, to_head, to_tallies, to_worker, worker_columns
+from payonce.ledger.trail_port import SealedRow
+
+_SEALED_AT_ONCE = 5000
 
 
 class PostgresTables:
@@ -189,6 +192,12 @@ class PostgresTables:
         """See ledger.tables."""
         found = self._link.ask(self._sql["number_of"], number, held(item))
         return int(found[0][0]) if found else None
+
+    def sealed(self, number: int, *, first: int, last: int) -> Iterator[SealedRow]:
+        """See ledger.tables."""
+        for start in range(first, last + 1, _SEALED_AT_ONCE):
+            end = min(start + _SEALED_AT_ONCE - 1, last)
+            yield from self._link.ask(self._sql["sealed"], place(number, start), place(number, end))
 
     def planned_after(self, number: int, after_n: int, limit: int) -> list[ItemRow]:
         """See ledger.tables."""

@@ -113,7 +113,7 @@ class RowsTrail(TrailReads):
 
     def sealed(self, number: int) -> Iterator[SealedRow]:
         """See ledger.trail_port."""
-        return ((r.id, r.target, r.minor, r.currency, r.fields) for r in self.rows.item_rows(number))
+        return self.rows.sealed(number)
 
     def holds(self, number: int) -> dict[int, tuple[int | None, str | None]]:
         """See ledger.trail_port."""

@@ -7,7 +7,7 @@ Where fields of some of them were erased, a later event holds the digest over th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import orjson
@@ -40,6 +40,32 @@ class Sealing(NamedTuple):
         return self.first + self.items - 1
 
 
+class Sealings:
+    """The sealings of a batch, from the events about it in sequence."""
+
+    def __init__(self) -> None:
+        self.items = 0
+        self.seal: str | None = None
+        self._all: dict[int, Sealing] = {}
+
+    def __iter__(self) -> Iterator[Sealing]:
+        return iter(self._all.values())
+
+    def sealed(self, seq: int, *, first: bool, items: int, seal: str | None, added: str | None, at_us: int) -> None:
+        """An event sealed the batch (``first``), or added items to it."""
+        # The first amendment of a batch that was never sealed begins with an empty seal.
+        before = None if first else self.seal or ""
+        self._all[seq] = Sealing(seq, self.items + 1, items, seal or "", before, added, at_us)
+        self.items += items
+        self.seal = seal
+
+    def resealed(self, seq: int, *, of: int, seal: str | None, unchecked: bool) -> None:
+        """Fields of some of the items under a seal were erased: what is left of all of them has a digest of its own."""
+        if of in self._all:
+            known = self._all[of]
+            self._all[of] = known._replace(seal=seal or "", before=None, added=None, left=seq, unchecked=unchecked)
+
+
 class SealDigest:
     """The digest over lines as a sealing has it. Both forms of a line are known: the amount as text (now) and as a number
     (once), so two digests go along."""
@@ -61,6 +87,21 @@ class SealDigest:
         if len(self._wanted) != _LENGTH:
             return True
         return not self._left and self._wanted in (self._texts.hexdigest(), self._numbers.hexdigest())
+
+
+class LeftDigest:
+    """The digest over lines as an erasure leaves them."""
+
+    def __init__(self) -> None:
+        self._sha256 = hashlib.sha256()
+
+    def add(self, rows: Sequence[SealedRow]) -> None:
+        """The next items, in order; at least one."""
+        self._sha256.update(lines_of(*zip(*rows, strict=True)))
+
+    def hexdigest(self) -> str:
+        """The digest so far."""
+        return self._sha256.hexdigest()
 
 
 def lines_of(

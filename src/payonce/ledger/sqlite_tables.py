@@ -6,7 +6,7 @@ Nothing read is trusted in a later transaction unless SQLite says that nobody el
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -48,6 +48,7 @@ from payonce.ledger.sqlite_rows import (
     to_worker,
     worker_columns,
 )
+from payonce.ledger.trail_port import SealedRow
 
 
 class SqliteTables:
@@ -162,6 +163,10 @@ class SqliteTables:
         """See ledger.tables."""
         row = self._db.execute(self._sql["number_of"], (item, number)).fetchone()
         return None if row is None else int(row[0])
+
+    def sealed(self, number: int, *, first: int, last: int) -> Iterator[SealedRow]:
+        """See ledger.tables."""
+        return self._db.execute(self._sql["sealed"], (place(number, first), place(number, last)))
 
     def planned_after(self, number: int, after_n: int, limit: int) -> list[ItemRow]:
         """See ledger.tables."""

@@ -11,8 +11,7 @@ from payonce.core.model import Actor
 from payonce.ledger.desk import Desk
 from payonce.ledger.rows import ItemRow, actor_fields, dump, load
 from payonce.ledger.store_batches import BatchVerbs
-
-ERASED = "$erased"
+from payonce.ledger.store_seals import ERASED, reseal
 
 
 class TrailVerbs(BatchVerbs):
@@ -38,8 +37,16 @@ class TrailVerbs(BatchVerbs):
         with self._erasing(), self._transaction() as log:
             desk = self._desk(log, batch)
             numbers = [self._erasable(desk, item) for item in dict.fromkeys(items)]
+            stamp = {"actor": actor_fields(actor), "reason": reason}
+            left = {n: text for n in numbers if (text := _without(desk.rows[n], fields)) != desk.rows[n].fields}
+            resealed = reseal(self._tables, self._reads, desk.batch, left) if left else []
             for n in numbers:
-                self._erase_item(desk, desk.rows[n], fields, {"actor": actor_fields(actor), "reason": reason})
+                self._erase_item(desk, desk.rows[n], left.get(n), stamp)
+            for one in resealed:
+                body = {"type": "resealed", "batch": batch, "event": one.sealing.seq, "seal": one.left, **stamp}
+                if one.unchecked:
+                    body["unchecked"] = True
+                log.emit(body, batch=desk.batch.number)
             return len(numbers)
 
     def _erasable(self, desk: Desk, item: str) -> int:
@@ -55,18 +62,12 @@ class TrailVerbs(BatchVerbs):
             )
         return n
 
-    def _erase_item(self, desk: Desk, row: ItemRow, fields: Collection[str] | None, stamp: Mapping[str, Any]) -> None:
-        there = load(row.fields)
-        gone = {name: value for name, value in there.items() if fields is None or name in fields}
-        body: dict[str, Any] = {
-            "type": "erased",
-            "batch": desk.batch.id,
-            "item": row.id,
-            "fields": sorted(plain(gone)),
-            **stamp,
-        }
-        if gone:
-            row.fields = dump({**{k: v for k, v in there.items() if k not in gone}, ERASED: sorted(gone)})
+    def _erase_item(self, desk: Desk, row: ItemRow, left: str | None, stamp: Mapping[str, Any]) -> None:
+        """Erases an item's payloads and outputs, and where ``left`` is given, the fields that are not in it."""
+        gone = [] if left is None else sorted(plain({**load(row.fields)}).keys() - load(left).keys())
+        if left is not None:
+            row.fields = left
+        body = {"type": "erased", "batch": desk.batch.id, "item": row.id, "fields": gone, **stamp}
         seq = desk.log.emit(body, batch=desk.batch.number, n=row.n)
         self._tables.erase(desk.batch.number, row.n, fields=row.fields, seq=seq)
 
@@ -75,3 +76,12 @@ class TrailVerbs(BatchVerbs):
         from contextlib import nullcontext
 
         return nullcontext()
+
+
+def _without(row: ItemRow, fields: Collection[str] | None) -> str:
+    """An item's fields without some of them, or all, and with the names of what is gone."""
+    there = load(row.fields)
+    gone = {name for name in there if fields is None or name in fields}
+    if not gone:
+        return row.fields
+    return dump({**{name: value for name, value in there.items() if name not in gone}, ERASED: sorted(gone)})

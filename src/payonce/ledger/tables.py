@@ -17,6 +17,7 @@ from payonce.ledger.newcomers import Block
 from payonce.ledger.overlap_port import OverlapReads
 from payonce.ledger.protocol import LedgerInfo, Output
 from payonce.ledger.rows import BatchRow, ItemRow, OpenRow, Saved, Tallies, WorkerRow
+from payonce.ledger.trail_port import SealedRow
 
 # A batch with its tallies and the workers that have not left.
 Standing = tuple[BatchRow, Tallies, list[WorkerRow]]
@@ -80,6 +81,10 @@ class Tables(Protocol):
 
     def number_of(self, number: int, item: str) -> int | None:
         """An item's number by its id."""
+        ...
+
+    def sealed(self, number: int, *, first: int, last: int) -> Iterator[SealedRow]:
+        """What was sealed of the items from ``first`` to ``last``, in input order."""
         ...
 
     def planned_after(self, number: int, after_n: int, limit: int) -> list[ItemRow]:

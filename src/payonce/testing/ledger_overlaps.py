@@ -103,6 +103,18 @@ class OverlapCases:
         )
         world.assert_sound()
 
+    def test_an_amendment_begins_a_batch_that_is_not_there(self, world: World) -> None:
+        """Item by item, from the first one on; whether targets are held is settled with it."""
+        amend(world, [new_item(1)], batch="grown")
+        assert amend(world, [new_item(2, target="t")], batch="grown").items == 2
+        world.reopen()
+        spec = BatchSpec("grown", "refund", "simulator")
+        batch = world.ledger.amend(spec, [new_item(3)], seal=None, actor=OPERATOR)
+        assert (batch.items, batch.spec.targets) == (3, True)
+        assert world.counts(batch="grown") == {"planned": 3}
+        assert world.types(batch="grown") == ["amended"] * 3
+        world.assert_sound()
+
     def test_an_amended_batch_goes_on_after_its_end(self, world: World) -> None:
         """A finished batch can be run again; a cancelled one takes nothing."""
         worker = world.start(1)

@@ -16,7 +16,7 @@ from payonce.core.events import from_iso, plain
 from payonce.core.keys import digest
 from payonce.core.states import BatchState
 from payonce.ledger.rows import BatchRow, load
-from payonce.ledger.sealing import Sealing
+from payonce.ledger.sealing import Sealings
 from payonce.ledger.trail_port import FoundRow
 from payonce.trail.explain_course import Counts, Course
 from payonce.trail.said import Said
@@ -44,11 +44,9 @@ class BatchStory:
         "created_us",
         "exact",
         "findings",
-        "items",
         "limits",
         "may_be",
         "name",
-        "seal",
         "sealed",
         "sealings",
         "spec",
@@ -61,9 +59,7 @@ class BatchStory:
         self.limits: bytes | None = None
         self.findings: list[_Found] = []
         self.sealed = self.created_us = 0
-        self.sealings: list[Sealing] = []
-        self.items = 0
-        self.seal: str | None = None
+        self.sealings = Sealings()
         self.bound: dict[str, str | None] = {}
         self.spec: str | None = None
 
@@ -73,7 +69,7 @@ class BatchStory:
             case "sealed" | "amended":
                 self._seal(said)
             case "resealed":
-                self._reseal(said)
+                self.sealings.resealed(said.seq, of=said.event, seal=said.seal, unchecked=said.unchecked)
             case "configured":
                 self.limits = bytes(said.limits)
             case "finding":
@@ -112,26 +108,17 @@ class BatchStory:
         if not self.sealed:
             self.sealed, self.created_us, self.may_be = said.seq, from_iso(said.at), frozenset({_B.SEALED})
         self.may_be = frozenset(_B.INTERRUPTED if s is _B.FINISHED else s for s in self.may_be)
-        # The first amendment of a batch that was never sealed begins with an empty seal.
-        before = None if said.type == "sealed" else self.seal or ""
-        first = self.items + 1
-        self.items += said.items
-        self.sealings.append(
-            Sealing(said.seq, first, said.items, said.seal or "", before, said.added, from_iso(said.at))
+        self.sealings.sealed(
+            said.seq,
+            first=said.type == "sealed",
+            items=said.items,
+            seal=said.seal,
+            added=said.added,
+            at_us=from_iso(said.at),
         )
-        self.seal = said.seal
         if said.type == "sealed":
             self.bound = {name: getattr(said, name) for name in _BOUND}
         self.spec = said.spec or self.spec
-
-    def _reseal(self, said: Said) -> None:
-        """Fields of some of the items under a seal were erased: what is left of all of them has a digest of its own."""
-        self.sealings = [
-            sealing._replace(seal=said.seal or "", before=None, added=None, left=said.seq, unchecked=said.unchecked)
-            if sealing.seq == said.event
-            else sealing
-            for sealing in self.sealings
-        ]
 
     def faults(self, row: BatchRow, findings: Sequence[FoundRow]) -> list[str]:
         """What of the stored batch its events do not explain, in words."""
@@ -148,7 +135,7 @@ class BatchStory:
         return found
 
     def _sealed_as(self, row: BatchRow) -> Iterator[str]:
-        if (row.seal, row.items) != (self.seal, self.items):
+        if (row.seal, row.items) != (self.sealings.seal, self.sealings.items):
             yield f"the seal or the number of items of batch {row.id} is not that of its last sealing event"
         if (row.first_seq, row.created_us) != (self.sealed, self.created_us):
             yield f"batch {row.id} says that another event than {self.sealed} sealed it, or at another time"

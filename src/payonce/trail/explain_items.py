@@ -27,14 +27,19 @@ class Stored:
         self._story = story
         self._row = row
         self._holds = holds
+        self._sealings = list(story.batch.sealings)
         self._tallies: dict[tuple[int, str | None], list[int]] = {}
         self.items = 0
 
     def faults(self, stored: Iterable[StoredRow], tallies: Tallies) -> Iterator[Fault]:
         """Everything that the events do not explain, items first."""
         story, row = self._story, self._row
+        whole = True
         for item in stored:
             self._count(item)
+            if whole and item.n != self.items:
+                whole = False
+                yield self._fault(f"item {item.id} of batch {row.id} stands at number {item.n}, behind a gap", item.id)
             if item.n >= len(story.states):
                 yield self._fault(f"item {item.id} is none of the {row.items} items of batch {row.id}", item.id)
                 continue
@@ -104,9 +109,8 @@ class Stored:
             yield "what it carries from call to call is not what its events say"
 
     def _sealed_us(self, n: int) -> int:
-        sealings = self._story.batch.sealings
-        at = bisect_right(sealings, n, key=lambda sealing: sealing.first) - 1
-        return sealings[at].at_us if at >= 0 else 0
+        at = bisect_right(self._sealings, n, key=lambda sealing: sealing.first) - 1
+        return self._sealings[at].at_us if at >= 0 else 0
 
 
 def _billed(reference: str | None, minor: int | None, currency: str | None) -> int:
@@ -115,8 +119,10 @@ def _billed(reference: str | None, minor: int | None, currency: str | None) -> i
 
 
 def _amount(minor: int | None, currency: str | None) -> str | None:
+    if minor is None:
+        return None
     try:
-        return None if minor is None or currency is None else format_minor(minor, currency)
+        return f"{minor} of nothing" if currency is None else format_minor(minor, currency)
     except MoneyError:  # somebody wrote a currency that is none: like no amount of any event
         return f"{minor} of {currency}"
 

@@ -168,13 +168,22 @@ def _differences(opened: Opened, story: OpenStory, *, targets: bool, header: str
     # Where items are their own targets, a store may leave it out.
     if row.target != told.target and (targets or row.target is not None):
         yield "its open intent holds another target than its own"
-    request = row.request
-    if request is None or (not row.flags & NO_INTENT and request_digest(request) != told.digest):
-        yield "the request of its open intent is not the one that went out"
-    elif header is not None and not row.flags & NO_INTENT and _header(request, header) != [row.key]:
-        yield "the request of its open intent does not carry its key"
+    yield from _request_differences(row, told, header)
     if not row.sent_us <= row.send_by_us <= row.deadline_us:
         yield "the times of its open intent are in no order"
+
+
+def _request_differences(row: OpenRow, told: OpenRow, header: str | None) -> Iterator[str]:
+    """What of the request is not as it went out. Between two steps that of the step before is there, or none."""
+    request = row.request
+    digest = b"" if request is None else request_digest(request)
+    if request is None or (digest != told.digest and not (told.flags & NO_INTENT and digest == _NO_REQUEST)):
+        yield "the request of its open intent is not the one that went out"
+    elif digest == _NO_REQUEST:
+        if request.headers:
+            yield "its open intent has no request, and headers"
+    elif header is not None and told.key is not None and _header(request, header) != [told.key]:
+        yield "the request of its open intent does not carry its key"
 
 
 def _header(request: Request, name: str) -> list[str]:

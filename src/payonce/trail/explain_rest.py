@@ -3,7 +3,7 @@ intents. Read once, after the replay, in the quick way and in the thorough one."
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -20,12 +20,15 @@ from payonce.trail.faults import Fault
 _MOST: Final = 100
 
 
-def rest_faults(reads: TrailReads, rows: Iterable[BatchRow], replay: Replay) -> Iterator[Fault]:
+def rest_faults(reads: TrailReads, rows: Sequence[BatchRow], replay: Replay) -> Iterator[Fault]:
     """Everything of it that the events do not explain."""
     for table in reads.strangers():
         yield Fault("unexplained", f"table {table} holds rows that belong to none of the batches")
     for text in islice(replay.workers.faults(reads.workers()), _MOST):
         yield Fault("unexplained", text)
+    ids = sorted(found.id for row in rows for found in reads.findings(row.number))
+    if ids != list(range(1, len(ids) + 1)):
+        yield Fault("unexplained", "the findings are not numbered as they were opened: from 1 on, without a gap")
     for row in rows:
         story = replay.stories[row.number]
         if story.exact:

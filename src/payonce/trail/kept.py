@@ -159,4 +159,6 @@ def _sum(minors: Sequence[int | None]) -> int | None:
 
 
 def _text(minor: int | None, currency: str | None) -> str | None:
-    return None if minor is None or currency is None else format_minor(minor, currency)
+    if minor is None:
+        return None
+    return f"{minor} of nothing" if currency is None else format_minor(minor, currency)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -21,7 +21,7 @@ class Broken(NamedTuple):
 
 
 def broken_seals(
-    reads: TrailReads, number: int, sealings: Sequence[Sealing], erased: Collection[int]
+    reads: TrailReads, number: int, sealings: Iterable[Sealing], erased: Collection[int]
 ) -> Iterator[Broken]:
     """The sealings of a batch that its stored items do not come to."""
     rows = reads.sealed(number)

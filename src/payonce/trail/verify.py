@@ -77,8 +77,9 @@ def verify(
     address, a second process takes its share of a large trail.
     """
     with reads.snapshot():
-        found = Verified(reads.ledger_id(), 0, None, since.checkpoint.size if since else 0)
+        found = Verified("", 0, None, since.checkpoint.size if since else 0)
         try:
+            found.ledger = reads.ledger_id()
             found.events = reads.head().size
             _check_identity(reads, found)
             kept = _of_this_ledger(found, [*checkpoints, *([since] if since else [])])

@@ -10,10 +10,13 @@ import pytest
 
 from payonce.core.commands import Change
 from payonce.core.errors import UsageError
+from payonce.core.model import BatchSpec
 from payonce.core.payloads import HIDDEN, PayloadPolicy, default_for
 from payonce.core.states import ItemEvent
-from tests.unit.trail.trailkit import ACTOR, BATCH, Books, commit, intent
+from payonce.ledger import store_trail
+from tests.unit.trail.trailkit import ACTOR, BATCH, Books, commit, intent, new_item
 
+_NOBODY_WORKS = "UPDATE workers SET lease_until_us = 0"
 SECRET = b'{"customer":"Erika Mustermann"}'
 
 
@@ -46,7 +49,7 @@ def test_erasing_leaves_the_trail_whole_and_nothing_in_the_file(books: Books) ->
         ["email", "name"],
     )
     found = books.verify()
-    assert found.ok and "erased" in found.limits[0]
+    assert found.ok and not found.limits
     item = books.ledger.item(BATCH, "it-1")
     assert item is not None and item.fields == {"$erased": ["email", "name"]} and item.reference == "re-1"
     books.close()
@@ -54,6 +57,80 @@ def test_erasing_leaves_the_trail_whole_and_nothing_in_the_file(books: Books) ->
     for gone in (b"Mustermann", b"a1@example.com", "Zoë 1".encode()):
         assert gone not in files
     assert b"a2@example.com" in files
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE items SET minor = minor + 1 WHERE id = 'it-2'",
+        "UPDATE items SET target = 'someone-else' WHERE id = 'it-3'",
+        "UPDATE items SET fields = '{}' WHERE id = 'it-2'",
+        "UPDATE items SET minor = minor + 1 WHERE id = 'it-1'",
+        "UPDATE items SET target = 'someone-else' WHERE id = 'it-1'",
+        "UPDATE items SET fields = '{}' WHERE id = 'it-1'",
+    ],
+)
+def test_after_an_erasure_all_else_under_the_seal_is_still_checked(books: Books, change: str) -> None:
+    """Amounts, targets and fields of the others, and of the erased item what is left of it."""
+    books.ledger.erase(BATCH, ["it-1"], fields=["email"], actor=ACTOR, reason="asked")
+    books.ledger.erase(BATCH, ["it-1"], fields=None, actor=ACTOR, reason="asked again")
+    assert books.verify().ok
+    books.tamper(change)
+    faults = books.verify().faults
+    assert any("left by the erasure of event" in fault.message for fault in faults), faults
+
+
+def test_an_erasure_covers_no_change_up(books: Books) -> None:
+    """Whoever changed an amount and then erases: the items are compared with their seal first, and nothing is erased."""
+    books.tamper("UPDATE items SET minor = minor + 1 WHERE id = 'it-2'", _NOBODY_WORKS)
+    books.ledger = books.open()
+    with pytest.raises(UsageError) as refused:
+        books.ledger.erase(BATCH, ["it-1"], fields=None, actor=ACTOR, reason="asked")
+    assert refused.value.code == "trail_changed"
+    item = books.ledger.item(BATCH, "it-1")
+    assert item is not None and item.fields["email"] == "a1@example.com"
+
+
+def test_what_an_earlier_payonce_erased_is_told_apart(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It wrote no digest over what was left: that is said. The next erasure writes one, which holds from then on."""
+    with monkeypatch.context() as patched:
+        patched.setattr(store_trail, "reseal", lambda *_: [])
+        books.ledger.erase(BATCH, ["it-1"], fields=None, actor=ACTOR, reason="asked")
+    found = books.verify()
+    assert found.ok and "fields of 1 of them were erased" in found.limits[0]
+    books.ledger.erase(BATCH, ["it-2"], fields=None, actor=ACTOR, reason="asked")
+    found = books.verify()
+    assert found.ok and "whether items number 1 to 3 of batch refunds were as sealed when" in found.limits[0]
+    books.tamper("UPDATE items SET minor = minor + 1 WHERE id = 'it-3'")
+    assert not books.verify().ok
+
+
+def test_a_field_made_to_look_erased_is_no_excuse(books: Books) -> None:
+    """Somebody wrote by hand what an erasure leaves, so that the seal could not be checked: no event says that it was."""
+    books.tamper("""UPDATE items SET fields = '{"$erased":["email"]}' WHERE id = 'it-3'""", _NOBODY_WORKS)
+    books.ledger = books.open()
+    with pytest.raises(UsageError) as refused:
+        books.ledger.erase(BATCH, ["it-1"], fields=None, actor=ACTOR, reason="asked")
+    assert refused.value.code == "trail_changed"
+
+
+def test_items_of_a_batch_that_grew_are_resealed_under_their_own_event(tmp_path: Path) -> None:
+    """One of several seals is over what was erased; the others stand as they were."""
+    books = Books(tmp_path)
+    spec = BatchSpec("grown", "payout", "python")
+    for numbers in ([1], [2, 3], [4]):
+        books.ledger.amend(spec, [new_item(n) for n in numbers], seal=None, actor=ACTOR)
+    worker = books.start(batch="grown")
+    books.write(worker, [intent(2)])
+    books.write(worker, [commit(2)])
+    books.ledger.erase("grown", ["it-2"], fields=None, actor=ACTOR, reason="asked")
+    said = [orjson.loads(event.body) for event in books.ledger.events("grown")]
+    resealed, sealed = [one for one in said if one["type"] == "resealed"], [one for one in said if "seal" in one]
+    assert len(resealed) == 1 and resealed[0]["event"] == sealed[1]["seq"]
+    assert books.verify().ok
+    books.tamper("UPDATE items SET minor = minor + 1 WHERE id = 'it-3'")
+    texts = [fault.message for fault in books.verify().faults]
+    assert any("items number 2 to 3" in text for text in texts), texts
 
 
 def test_named_fields_alone_are_erased(books: Books) -> None:

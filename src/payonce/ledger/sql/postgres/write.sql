@@ -118,6 +118,11 @@ FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]
     billed_currency, code, message, carry, first_sent_us, updated_us)
 WHERE i.place = v.place;
 
+-- sealed --
+-- What was sealed of the items from place $1 to $2.
+SELECT id, coalesce(target, id), minor, currency, coalesce(fields, '{}')
+FROM items WHERE place BETWEEN $1 AND $2 ORDER BY place;
+
 -- opens --
 -- Open intents of some items, by place, without their requests.
 SELECT place & 4294967295, target, fence, key, digest, first_sent_us, sent_us, send_by_us, deadline_us, seen_us, flags, code,

@@ -98,6 +98,11 @@ UPDATE items SET state = ?, settlement = ?, generation = ?, step = ?, attempts =
   message = nullif(?, ''), carry = nullif(?, ''), first_sent_us = ?, updated_us = ?
 WHERE place = ?;
 
+-- sealed --
+-- What was sealed of the items from place ?1 to ?2.
+SELECT id, coalesce(target, id), minor, currency, coalesce(fields, '{}')
+FROM items WHERE place BETWEEN ?1 AND ?2 ORDER BY place;
+
 -- opens --
 -- Open intents of some items, without their requests: ?1 is the batch's place, ?2 a JSON list of numbers.
 SELECT j.value, target, fence, key, digest, first_sent_us, sent_us, send_by_us, deadline_us, seen_us, flags, code,
