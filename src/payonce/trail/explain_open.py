@@ -118,7 +118,8 @@ def _learn(held: OpenRow, event: ItemEvent, said: Said, at_us: int) -> None:
         held.flags |= sum(flag for name, flag in _FLAGS.items() if said.get(name))
         if event is _E.UNRESOLVED and not said.get("in_progress"):
             held.flags &= ~IN_PROGRESS
-        if "code" in said:
+        # What a call answered stays, whatever becomes of look-ups.
+        if "code" in said and event is not _E.LOOKUP:
             held.code, held.message = said["code"], said.get("message")
         held.lookups += said.get("lookups", 0)
         held.lookup_failures += said.get("lookup_failures", 0)
