@@ -5,6 +5,7 @@ A batch of millions is sealed in one pass, so nothing here is done item by item 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
@@ -12,6 +13,7 @@ from typing import Final, NamedTuple
 from payonce.core.errors import UsageError
 from payonce.core.model import NewItem, PlainColumns, PlainItem, PlainItems
 from payonce.core.money import MAX_MINOR
+from payonce.core.seal import item_line
 from payonce.core.states import ItemState
 from payonce.ledger.rows import BatchRow, ItemRow, Tallies, dump
 
@@ -88,3 +90,21 @@ def _add_up(block: PlainColumns, totals: Tallies) -> None:
             raise UsageError(
                 f"the batch's {currency} total is too large", code="total_too_large", hint="split the batch"
             )
+
+
+class Chain:
+    """The digest over the lines of what is added to a batch, after its old seal where that gives the new one: either can
+    be computed again from the stored items."""
+
+    def __init__(self, seal: str) -> None:
+        self._sha256 = hashlib.sha256(seal.encode())
+
+    def pass_on(self, items: Iterable[NewItem]) -> Iterator[NewItem]:
+        """The items, digested on their way through."""
+        for item in items:
+            self._sha256.update(item_line(item))
+            yield item
+
+    def hexdigest(self) -> str:
+        """The digest so far."""
+        return self._sha256.hexdigest()

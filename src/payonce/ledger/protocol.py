@@ -94,7 +94,8 @@ class Ledger(OverlapReads, Protocol):
 
         ``clearance`` says which other batches the items were compared with; overlaps that it allows leave an event
         ``overlap_allowed`` in the same transaction. Raises SealedError ``already_sealed`` where the id exists already,
-        ``batches_changed`` where the clearance no longer holds. A crash half-way leaves no batch.
+        ``batches_changed`` where the clearance no longer holds, UsageError ``seal_too_long`` where it takes so long that
+        living workers of the ledger, which cannot write meanwhile, would lose their leases. A crash half-way leaves no batch.
         """
         ...
 

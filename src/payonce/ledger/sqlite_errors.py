@@ -26,7 +26,7 @@ _CAUSES: Final[dict[int, tuple[str, str, str]]] = {
     sqlite3.SQLITE_BUSY: (
         "ledger_locked",
         "another process holds it for too long",
-        "see which program has it open; then run the same command again",
+        "see which program has it open, or whether a very large batch is being sealed; then run the same command again",
     ),
     sqlite3.SQLITE_LOCKED: ("ledger_locked", "it is locked", "run the same command again"),
     sqlite3.SQLITE_CORRUPT: ("ledger_corrupt", "it is damaged", _RESTORE),

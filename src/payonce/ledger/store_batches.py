@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from typing import Any, Final
 
 from payonce.core.commands import BatchCommand, Control
-from payonce.core.errors import SealedError
+from payonce.core.errors import SealedError, UsageError
 from payonce.core.events import FORM
 from payonce.core.keys import digest
-from payonce.core.model import Actor, Batch, BatchSpec, NewItem, PlainItems, Worker
+from payonce.core.model import SECOND_US, Actor, Batch, BatchSpec, NewItem, PlainItems, Worker
 from payonce.core.money import format_minor
 from payonce.core.overlap import Clearance
-from payonce.core.seal import item_line
 from payonce.core.states import BatchState
 from payonce.ledger import controls, effects
 from payonce.ledger.desk import Desk
 from payonce.ledger.log import Log
-from payonce.ledger.newcomers import counted
+from payonce.ledger.newcomers import Block, Chain, counted
 from payonce.ledger.rate import claim_slots
 from payonce.ledger.rows import (
     BatchRow,
@@ -35,6 +33,8 @@ from payonce.ledger.rows import (
 )
 from payonce.ledger.store_overlaps import OverlapVerbs
 
+# Of sealing, while others work on the ledger: what follows takes as long again, and both lie inside a lease.
+_LONGEST_US: Final = 10 * SECOND_US
 _CANCEL_AT_ONCE: Final = 1000
 # In one transaction. The batch is cancelled, so nothing can be sent between two of them.
 _CANCEL_AT_MOST: Final = 50_000
@@ -64,7 +64,8 @@ class BatchVerbs(OverlapVerbs):
             row = self._add_batch(log, spec)
             row.seal = seal
             totals: Tallies = {}
-            self._tables.add_items(row.number, counted(items, row=row, totals=totals, now_us=log.now_us))
+            blocks = counted(items, row=row, totals=totals, now_us=log.now_us)
+            self._tables.add_items(row.number, self._while_nobody_waits(blocks, spec.id))
             self._tables.save_tallies(row.number, totals)
             self._tables.save_batch(row)
             log.emit(_sealed_event(spec, row, totals, actor), batch=row.number)
@@ -106,10 +107,10 @@ class BatchVerbs(OverlapVerbs):
             row = desk.batch
             _refuse_other(row, spec)
             # With a seal of the caller's, which is over a whole input, the digest is over what is added alone.
-            chain, before = _Chain(row.seal if seal is None else ""), row.items
+            chain, before = Chain(row.seal if seal is None else ""), row.items
             totals: Tallies = {}
             added = counted(chain.pass_on(items), row=row, totals=totals, now_us=log.now_us)
-            self._tables.add_items(row.number, added)
+            self._tables.add_items(row.number, self._while_nobody_waits(added, spec.id))
             row.seal = seal if seal is not None else chain.hexdigest()
             # Whether targets are held was settled with the first item.
             spec_before, row.spec = row.spec, _spec_text(replace(spec, targets=row.targets))
@@ -125,6 +126,31 @@ class BatchVerbs(OverlapVerbs):
             log.emit({**body, "money": _money(totals), "seal": row.seal}, batch=row.number)
             self._note_allowed(log, row, clearance, actor)
             return as_batch(row)
+
+    def _while_nobody_waits(self, blocks: Iterable[Block], batch: str) -> Iterator[Block]:
+        """The blocks of a batch that is being sealed. All of it is one transaction, during which no worker can write: where
+        that lasts so long that the leases of living ones would run out, it is given up, and they go on."""
+        began_us, looked = self._clock(), False
+        for block in blocks:
+            if not looked and self._clock() - began_us > _LONGEST_US:
+                self._refuse_workers(batch)
+                looked = True
+            yield block
+
+    def _refuse_workers(self, batch: str) -> None:
+        # Read beside the transaction: in its middle a store may be taking items in and answer nothing.
+        now_us = self._clock()
+        known = [row.id for row in self._reads.batches(None) if row.state is not BatchState.SEALED or row.id != batch]
+        standing = [self._reads.standing(name) for name in known]
+        for row, _, workers in (found for found in standing if found is not None):
+            worker = next((one for one in workers if self._is_living(one, now_us=now_us)), None)
+            if worker is not None:
+                raise UsageError(
+                    f"batch {batch!r} is so large that sealing it would hold up batch {row.id!r}, which process "
+                    f"{worker.actor.pid} on host {worker.actor.host} works on; nothing was sealed",
+                    code="seal_too_long",
+                    hint="wait until that run has ended, or seal into a ledger of its own: --ledger URL",
+                )
 
     def control(self, batch: str, control: Control, *, actor: Actor, worker: Worker | None = None) -> Batch:
         """See ledger.protocol."""
@@ -254,21 +280,3 @@ def _refuse_other(row: BatchRow, spec: BatchSpec) -> None:
         raise SealedError(
             f"batch {row.id!r} is cancelled, nothing can be added to it", code="batch_cancelled", hint="use another id"
         )
-
-
-class _Chain:
-    """The digest over the lines of what is added to a batch, after its old seal where that gives the new one: either can
-    be computed again from the stored items."""
-
-    def __init__(self, seal: str) -> None:
-        self._sha256 = hashlib.sha256(seal.encode())
-
-    def pass_on(self, items: Iterable[NewItem]) -> Iterator[NewItem]:
-        """The items, digested on their way through."""
-        for item in items:
-            self._sha256.update(item_line(item))
-            yield item
-
-    def hexdigest(self) -> str:
-        """The digest so far."""
-        return self._sha256.hexdigest()

@@ -8,9 +8,9 @@ import pytest
 
 from payonce.core.commands import BatchCommand, Change, Landed
 from payonce.core.errors import SealedError, UsageError
-from payonce.core.model import BatchSpec, NewItem
+from payonce.core.model import BatchSpec, NewItem, PlainColumns, PlainItems
 from payonce.core.states import RUNNABLE, BatchState, ItemEvent, ItemState
-from payonce.testing.ledger_world import LEASE_US, OPERATOR, World, new_item
+from payonce.testing.ledger_world import BATCH, LEASE_US, OPERATOR, World, new_item
 
 _B, _C = BatchState, BatchCommand
 _ALIVE = set(BatchState) - {_B.CANCELLED, _B.FINISHED}
@@ -58,6 +58,30 @@ class BatchCases:
         ]
         assert {i.state for i in page.items} == {ItemState.PLANNED}
         assert world.ledger.batches("refunds")[0].items == 3
+        world.assert_sound()
+
+    def test_a_seal_that_would_cost_workers_their_leases_is_given_up(self, world: World) -> None:
+        """Nobody can write while a batch is sealed: where it takes too long beside living workers, nothing is sealed and
+        they go on. Where nobody works on the ledger it may take as long as it likes; so may it when they are gone."""
+        worker = world.start(1, batch="other")
+
+        def slow() -> Iterator[PlainColumns]:
+            for n in range(1, 4):
+                world.pass_time(6)
+                yield PlainColumns.of([(f"item-{n}", f"item-{n}", 1000, "USD", "{}")])
+
+        def seal() -> None:
+            spec = BatchSpec(BATCH, "refund", "simulator")
+            world.ledger.seal(spec, PlainItems(slow()), seal="seal", actor=OPERATOR)
+
+        with pytest.raises(UsageError) as refused:
+            seal()
+        assert refused.value.code == "seal_too_long" and "'other'" in refused.value.message
+        assert world.ledger.batches(BATCH) == ()
+        assert world.intend(worker, 1) is Landed.LANDED
+        world.ledger.leave(worker)
+        seal()
+        assert world.ledger.batches(BATCH)[0].items == 3
         world.assert_sound()
 
     def test_what_a_batch_was_sealed_as_comes_back_exactly(self, world: World) -> None:
