@@ -18,7 +18,7 @@ from payonce.core.outcome import Executed, NotExecuted, Refused, Unresolved
 from payonce.core.states import TRANSITIONS, BatchState, ItemEvent, ItemState
 from payonce.core.verdict import Doubt, GiveUp, PlanAgain, SendAgain
 from payonce.engine import attempt, beside, changes, runner, session, takein
-from payonce.ledger import desk, rules, store_items
+from payonce.ledger import costs, desk, rules, store_items
 from payonce.ledger.rows import NO_INTENT
 
 Patch = contextlib.AbstractContextManager[Any]
@@ -368,7 +368,7 @@ def living_are_taken_over() -> Patch:
 
 @mutant("the budget is not looked at in the transaction of the intent")
 def budget_outside_the_transaction() -> Patch:
-    return patch.object(rules, "_over_budget", lambda desk, held, hold: False)
+    return patch.object(costs, "over_budget", lambda *_: False)
 
 
 @mutant("unknown items do not count against the budget")

@@ -34,6 +34,19 @@ def paid_again(desk: Desk, currency: str) -> int:
     return desk.again.get(currency, 0)
 
 
+def over_budget(desk: Desk, held: OpenRow | None, minor: int | None, currency: str | None) -> bool:
+    """Whether an intent that holds an amount would break the batch's budget, all workers together."""
+    budget = desk.limits.get("budget")
+    if not budget or minor is None or currency is None or currency not in budget:
+        return False
+    already = (held.hold_minor or 0) if held is not None and held.hold_currency == currency else 0
+    # Holding no more than before is never refused: a resend costs the same money, not new money.
+    if minor <= already:
+        return False
+    spent = desk.held_or_billed(currency) + paid_again(desk, currency)
+    return spent - already + minor > int(budget[currency])
+
+
 def may_pay_again(desk: Desk, held: OpenRow | None) -> Landed:
     """Whether an item may be paid for once more: by the batch's operation, policy and limit."""
     limits: Any = desk.limits

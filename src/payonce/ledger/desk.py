@@ -18,6 +18,7 @@ from payonce.ledger.tables import Tables
 Share = tuple[ItemState, str, int]
 # Rows worth keeping on the desk: more will happen to these soon.
 _STAYS: Final = frozenset({ItemState.PLANNED, ItemState.PENDING})
+_PENDING, _UNKNOWN = ItemState.PENDING, ItemState.UNKNOWN  # they hold money (ItemState.holds_money)
 _ROOM: Final = 20_000
 # What counts against a budget.
 _COUNTS: Final = (ItemState.COMMITTED, ItemState.PENDING, ItemState.UNKNOWN)
@@ -58,6 +59,7 @@ class Desk:
         self._tables = tables
         self._changed_tallies: set[tuple[ItemState, str]] = set()
         self._begun: dict[int, ItemRow] = {}
+        self._committed: dict[int, ItemRow] = {}
         self._touched: dict[int, ItemRow] = {}
         self._opened: dict[int, OpenRow] = {}
         self._changed: dict[int, OpenRow] = {}
@@ -78,15 +80,15 @@ class Desk:
 
     def lay_out(self, ns: Iterable[int]) -> None:
         """Loads the items named that are not here yet, with their open intents and the holders of their targets."""
-        new = [n for n in dict.fromkeys(ns) if n not in self.rows]
+        new = [n for n in ns if n not in self.rows]
         if new:
-            self.take(self._tables.rows(self.batch.number, new))
+            self.take(self._tables.rows(self.batch.number, list(dict.fromkeys(new))))
 
     def take(self, rows: list[ItemRow]) -> None:
         """Lays out rows just loaded; rows that are here already stay as they are."""
         number = self.batch.number
         fresh = [row for row in rows if row.n not in self.rows]
-        held = [row.n for row in fresh if row.state.holds_money]
+        held = [row.n for row in fresh if row.state is _PENDING or row.state is _UNKNOWN]
         self.rows.update((row.n, row) for row in fresh)
         if held:
             self.opens.update((o.n, o) for o in self._tables.opens(number, held))
@@ -124,15 +126,45 @@ class Desk:
 
         ``begun``: by a worker's intent alone, which changes little."""
         n = row.n
-        if begun and n not in self._touched and n not in self._begun:
+        if begun and n not in self._begun and n not in self._touched and n not in self._committed:
             self._begun[n] = row
         else:
-            self._begun.pop(n, None)
-            self._touched[n] = row
+            self._touch(row)
         after = share(row, self.opens.get(n))
         if after != before:
             self._count(before, -1)
             self._count(after, 1)
+
+    def begin(self, row: ItemRow, opened: OpenRow) -> None:
+        """A first intent of a worker: the item is pending, its target held; ``transfer`` keeps the tallies."""
+        self.open_up(row, opened)
+        if row.n in self._touched:
+            self._touch(row)
+        else:
+            self._begun[row.n] = row
+
+    def commit(self, row: ItemRow) -> None:
+        """The item was executed over the amount asked, and its open intent goes; ``transfer`` keeps the tallies."""
+        n = row.n
+        self.close(row)
+        if n in self._begun or n in self._touched:
+            self._touch(row)
+        else:
+            self._committed[n] = row
+
+    def transfer(self, before: ItemState, after: ItemState, moved: Mapping[str, list[int]]) -> None:
+        """Items went from one state into another: how many and over how many minor units, by currency."""
+        for currency, (items, minor) in moved.items():
+            for state, sign in ((before, -1), (after, 1)):
+                tally = self.tallies.setdefault((state, currency), [0, 0])
+                tally[0] += sign * items
+                tally[1] += sign * minor
+                self._changed_tallies.add((state, currency))
+
+    def _touch(self, row: ItemRow) -> None:
+        self._begun.pop(row.n, None)
+        self._committed.pop(row.n, None)
+        self._touched[row.n] = row
 
     def _count(self, share: Share, sign: int) -> None:
         state, currency, minor = share
@@ -188,12 +220,14 @@ class Desk:
 
     def flush(self) -> None:
         """Writes items and intents, so that queries inside this transaction see them; rows stay laid out."""
-        if not (self._begun or self._touched or self._changed or self._outputs or self._findings):
+        moved = self._begun or self._touched or self._committed
+        if not (moved or self._changed or self._outputs or self._findings):
             return
         self._tables.save(
             self.batch.number,
             Saved(
                 begun=list(self._begun.values()),
+                committed=list(self._committed.values()),
                 items=list(self._touched.values()),
                 opened=list(self._opened.values()),
                 changed=list(self._changed.values()),
@@ -204,11 +238,14 @@ class Desk:
         )
         for held in (*self._opened.values(), *self._changed.values()):
             held.request = None  # stored now; it is never built or written again
+        for n in self._committed:
+            self.rows.pop(n, None)
         for n, row in self._touched.items():
             if row.state not in _STAYS:
                 self.rows.pop(n, None)
                 self.opens.pop(n, None)
-        self._begun, self._touched, self._opened, self._changed, self._closed = {}, {}, {}, {}, set()
+        self._begun, self._touched, self._committed = {}, {}, {}
+        self._opened, self._changed, self._closed = {}, {}, set()
         self._outputs, self._findings = [], []
 
     def finish(self) -> None:

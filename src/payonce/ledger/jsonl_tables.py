@@ -162,7 +162,7 @@ class JsonlTables(IndexedTables):
         said = {
             # One intent of a worker each, which changes the same of all of them.
             "begun": [begun[0].updated_us, *[row.n for row in begun]] if begun else [],
-            "items": [[row.n, cells.changes(row, items[row.n])] for row in saved.items],
+            "items": [[row.n, cells.changes(row, items[row.n])] for row in saved.moved()],
             "closed": saved.closed,
             "opened": [cells.as_open(row) for row in saved.opened],
             "changed": [[row.n, _but_request(cells.changes(row, opens[row.n]))] for row in saved.changed],

@@ -154,7 +154,7 @@ class MemoryTables(MemoryRows):
 
     def save(self, number: int, saved: Saved) -> None:
         """See ledger.tables."""
-        for item in saved.begun + saved.items:
+        for item in (*saved.begun, *saved.moved()):
             self._put(self._items[number], item.n, copy_of(item))
         for n in saved.closed:
             self._drop(self._opens[number], n)

@@ -94,7 +94,7 @@ class IndexedTables(MemoryTables):
             if row.target:
                 self._put(held, row.target, row.n)
         known = self._from.get(number, 1)
-        for item in saved.items:
+        for item in saved.moved():
             if item.state is ItemState.PLANNED and item.n < known:
                 known = self._from[number] = item.n
             if self._references is not None and item.state is ItemState.COMMITTED and item.reference:

@@ -7,11 +7,12 @@ leaves (and of 256 of those, and so on) are handed out as they arise, so that a 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import Final
 
-from payonce.core.events import node_hash
+from payonce.core.events import node_hash, node_hashes
 
 KEPT_LEVELS: Final = (8, 16, 24, 32)
 _MARK: Final = Struct(">q").unpack_from
@@ -53,6 +54,29 @@ class Head:
         self.last_leaf = leaf
         return done
 
+    def extend(self, leaves: Sequence[bytes]) -> list[Node]:
+        """Takes leaf hashes in, as ``append`` does one by one; returns the kept nodes that they completed."""
+        if not leaves:
+            return []
+        row, at, level = list(leaves), self.size, 0
+        done: list[Node] = []
+        fresh: list[bytes] = []
+        # Level by level: what stands alone at the left joins the peak there, what stands alone at the right becomes one.
+        while row:
+            if at & 1:
+                row.insert(0, self.peaks.pop())
+                at -= 1
+            if len(row) & 1:
+                fresh.append(row.pop())
+            row = node_hashes(row)
+            at, level = at >> 1, level + 1
+            if row and level in KEPT_LEVELS:
+                done += [Node(level, index, node) for index, node in enumerate(row, at)]
+        self.peaks += reversed(fresh)
+        self.size += len(leaves)
+        self.last_leaf = leaves[-1]
+        return done
+
     def root(self) -> bytes:
         """The RFC 6962 tree head over all events."""
         if not self.peaks:
@@ -71,6 +95,12 @@ def mark_of(leaf: bytes) -> int:
     """The first eight bytes of a leaf hash as a signed number: kept beside each event, to find the one that was changed."""
     mark: int = _MARK(leaf)[0]
     return mark
+
+
+def marks_of(leaves: Sequence[bytes]) -> list[int]:
+    """The marks of many leaves."""
+    first = _MARK
+    return [first(leaf)[0] for leaf in leaves]
 
 
 def pack(peaks: list[bytes]) -> bytes:

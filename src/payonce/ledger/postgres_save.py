@@ -54,8 +54,8 @@ def of_saved(number: int, saved: Saved, *, targets: bool) -> Iterator[Statement]
             yield _SQL["change_requests"], _requests(renewed, base)
     if saved.begun:
         yield _SQL["begin_items"], (bigints([base | row.n for row in saved.begun]), saved.begun[0].updated_us)
-    if saved.items:
-        yield _SQL["save_items"], _items(saved.items, base)
+    if moved := saved.moved():
+        yield _SQL["save_items"], _items(moved, base)
     if saved.outputs:
         yield _SQL["add_outputs"], _outputs(saved.outputs, base)
     if saved.findings:

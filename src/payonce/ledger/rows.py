@@ -16,6 +16,7 @@ from payonce.core.events import plain
 from payonce.core.model import Actor, Batch, BatchSpec, Item, OpenIntent, Request, Worker
 from payonce.core.money import Money
 from payonce.core.states import BatchState, ItemState, Settlement
+from payonce.ledger.forms import Form
 
 Row = TypeVar("Row", "ItemRow", "OpenRow", "BatchRow", "WorkerRow")
 
@@ -157,13 +158,16 @@ class PayloadRow:
 
 
 class Entry(NamedTuple):
-    """One event about to be appended: sequence, batch and item number (for the indexes), canonical bytes, mark."""
+    """One event about to be appended: sequence, batch and item number (for the indexes), canonical bytes, mark; of one that
+    was said in a known form, the form and what was put into it."""
 
     seq: int
     batch: int | None
     n: int | None
     body: bytes
     mark: int
+    form: Form | None = None
+    values: tuple[Any, ...] = ()
 
 
 # Amounts by state and currency ("" for none): [items, minor units].
@@ -199,26 +203,27 @@ def money(minor: int | None, currency: str | None) -> Money | None:
 
 
 def as_item(row: ItemRow) -> Item:
-    """The public value of an item's row."""
+    """The public value of an item's row. By position, in the order of ``Item``: names would double its price."""
+    minor, billed = row.minor, row.billed_minor
     return Item(
-        n=row.n,
-        id=row.id,
-        target=row.target,
-        money=money(row.minor, row.currency),
-        fields=load(row.fields),
-        state=row.state,
-        settlement=row.settlement,
-        generation=row.generation,
-        step=row.step,
-        attempts=row.attempts,
-        spent=row.spent,
-        not_before_us=row.not_before_us,
-        reference=row.reference,
-        billed=money(row.billed_minor, row.billed_currency),
-        code=row.code,
-        message=row.message,
-        carry=load(row.carry),
-        updated_us=row.updated_us,
+        row.n,
+        row.id,
+        row.target,
+        None if minor is None else money(minor, row.currency),
+        load(row.fields),
+        row.state,
+        row.settlement,
+        row.generation,
+        row.step,
+        row.attempts,
+        row.spent,
+        row.not_before_us,
+        row.reference,
+        None if billed is None else money(billed, row.billed_currency),
+        row.code,
+        row.message,
+        load(row.carry),
+        row.updated_us,
     )
 
 
@@ -301,9 +306,12 @@ class Saved:
 
     ``begun`` items became pending by one intent of a worker each, the most frequent write: they have one attempt more,
     no code and message, and all the same time; nothing else of them has changed.
+    ``committed`` items were executed over the amount asked: they have a reference and a settlement, what was billed is
+    what was asked, no code and message, and the time; nothing else of them has changed.
     """
 
     begun: list[ItemRow] = field(default_factory=list)
+    committed: list[ItemRow] = field(default_factory=list)
     items: list[ItemRow] = field(default_factory=list)
     opened: list[OpenRow] = field(default_factory=list)
     changed: list[OpenRow] = field(default_factory=list)
@@ -311,3 +319,7 @@ class Saved:
     outputs: list[OutputRow] = field(default_factory=list)
     findings: list[FindingRow] = field(default_factory=list)
     payloads: list[PayloadRow] = field(default_factory=list)
+
+    def moved(self) -> list[ItemRow]:
+        """All items but those that have only begun: for a store that writes every column of them anyway."""
+        return [*self.committed, *self.items]

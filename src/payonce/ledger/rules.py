@@ -6,7 +6,7 @@ tallies and its counters, or changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from payonce.ledger import again, costs, effects
 from payonce.ledger.desk import Desk, share
 from payonce.ledger.requests import request_digest
 from payonce.ledger.rows import BURNT, NO_INTENT, UNKNOWN, ItemRow, OpenRow
+from payonce.ledger.usual import Usual
 
 _S, _E = ItemState, ItemEvent
 _LANDED, _STALE = Landed.LANDED, Landed.STALE
@@ -66,6 +67,24 @@ class Author:
         return bool(held.flags & UNKNOWN) or held.fence not in self.busy
 
 
+def apply_all(desk: Desk, commands: Sequence[Command], author: Author) -> tuple[Landed, ...]:
+    """Applies commands in order, each to its item, which must be laid out."""
+    if not author.is_worker or not author.may_send:
+        return tuple([apply(desk, command, author) for command in commands])
+    usual, rows, landed = Usual(desk, author.fence), desk.rows, []
+    for command in commands:
+        row = rows.get(command.n)
+        if row is not None and (
+            usual.intend(row, command) if type(command) is Intend else usual.commit(row, command)  # type: ignore[arg-type]
+        ):
+            landed.append(_LANDED)
+        else:
+            usual.settle()
+            landed.append(apply(desk, command, author))
+    usual.settle()
+    return tuple(landed)
+
+
 def apply(desk: Desk, command: Command, author: Author) -> Landed:
     """Applies one command to its item, which must be laid out."""
     row = desk.rows.get(command.n)
@@ -94,7 +113,7 @@ def _intend(desk: Desk, row: ItemRow, command: Intend, author: Author) -> Landed
     if held is None and _is_busy(desk, row):
         return Landed.TARGET_BUSY
     hold = _hold(row, held, command.reserve)
-    if worker and _over_budget(desk, held, hold):
+    if worker and costs.over_budget(desk, held, *hold):
         return Landed.OVER_BUDGET
     before = share(row, held)
     if held is None:
@@ -124,19 +143,6 @@ def _hold(row: ItemRow, held: OpenRow | None, reserve: Money | None) -> tuple[in
     if held is not None:
         return held.hold_minor, held.hold_currency
     return row.minor, row.currency
-
-
-def _over_budget(desk: Desk, held: OpenRow | None, hold: tuple[int | None, str | None]) -> bool:
-    minor, currency = hold
-    budget = desk.limits.get("budget")
-    if not budget or minor is None or currency is None or currency not in budget:
-        return False
-    already = (held.hold_minor or 0) if held is not None and held.hold_currency == currency else 0
-    # Holding no more than before is never refused: a resend costs the same money, not new money.
-    if minor <= already:
-        return False
-    spent = desk.held_or_billed(currency) + costs.paid_again(desk, currency)
-    return spent - already + minor > int(budget[currency])
 
 
 def _first_intent(

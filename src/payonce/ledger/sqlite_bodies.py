@@ -14,13 +14,15 @@ from itertools import chain
 from typing import Any, Final
 
 from payonce.core.errors import LedgerError
+from payonce.ledger.forms import Form
+from payonce.ledger.rows import Entry
 
 # Version 1, of schema 4. A code never gets another meaning: other pieces need free codes and a schema of their own.
 # Left out are those that would tear lines apart or drive a terminal: bell to shift in (7 to 15), and escape (27).
 CODES: Final[Mapping[bytes, bytes]] = {
     b"\x01": b'{"amount":"',
     b"\x02": b'","at":"',
-    b"\x03": b'Z","attempt":1,"batch":"',
+    b"\x03": b'","attempt":1,"batch":"',
     b"\x04": b'","currency":"',
     b"\x05": b'","generation":0,"item":"',
     b"\x06": b'","key":"',
@@ -32,10 +34,10 @@ CODES: Final[Mapping[bytes, bytes]] = {
     b"\x15": b'","billed":"',
     b"\x16": b'","billed_currency":"',
     b"\x17": b'","data":{"end":"',
-    b"\x18": b'Z","request_id":"',
+    b"\x18": b'","request_id":"',
     b"\x19": b'","response":"',
     b"\x1a": b'","start":"',
-    b"\x1c": b'Z","status":',
+    b"\x1c": b'","status":',
     b"\x1d": b'},"generation":0,"item":"',
     b"\x1e": b'","reference":"',
     b"\x1f": b',"settlement":"pending"',
@@ -52,6 +54,18 @@ _AT_ONCE: Final = 64
 def shortened(bodies: Sequence[bytes]) -> list[str]:
     """Canonical bodies as they are stored. Raises LedgerError where one is not canonical: it could not be read again."""
     return list(chain.from_iterable(map(_shortened, _parts(bodies))))
+
+
+def stored(entries: Sequence[Entry]) -> list[str]:
+    """The bodies of new events as they are stored. One of a known form is filled into the short text of its form: its values
+    hold no control character, since they are JSON, so that it is restored to its canonical bytes like any other."""
+    others = iter(shortened([entry.body for entry in entries if entry.form is None]))
+    return [next(others) if e.form is None else (e.form.short or _short(e.form)) % e.values for e in entries]
+
+
+def _short(form: Form) -> str:
+    (form.short,) = shortened([form.text.encode()])
+    return form.short
 
 
 def restored(bodies: Sequence[bytes]) -> list[bytes]:

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from payonce.core.model import Finding, OpenIntent
+from payonce.core.states import Settlement
 from payonce.ledger.log import Log
 from payonce.ledger.merkle import Head, pack
 from payonce.ledger.newcomers import Block
@@ -25,12 +26,13 @@ from payonce.ledger.rows import (
     WorkerRow,
     load,
 )
-from payonce.ledger.sqlite_bodies import shortened
+from payonce.ledger.sqlite_bodies import stored
 from payonce.ledger.sqlite_bulk import add_items
 from payonce.ledger.sqlite_many import insert_many
 from payonce.ledger.sqlite_overlap import read_extents
 from payonce.ledger.sqlite_reads import read_open_intents
 from payonce.ledger.sqlite_rows import (
+    SETTLEMENT_CODE,
     SHIFT,
     STATE_CODE,
     batch_columns,
@@ -91,7 +93,7 @@ class SqliteTables:
         """See ledger.tables."""
         events = [
             (e.seq, None if e.batch is None else e.batch << SHIFT | (e.n or 0), body, e.mark)
-            for e, body in zip(log.entries, shortened([e.body for e in log.entries]), strict=True)
+            for e, body in zip(log.entries, stored(log.entries), strict=True)
         ]
         insert_many(self._db, self._sql["add_event"], events)
         if log.payloads:
@@ -206,13 +208,28 @@ class SqliteTables:
         if saved.begun:
             ns = _json([row.n for row in saved.begun])
             db.execute(sql["begin_items"], (base, ns, saved.begun[0].updated_us))
-        if saved.items:
-            db.executemany(sql["save_item"], [item_columns(row, base) for row in saved.items])
+        items = saved.items + self._commit_items(saved.committed, base)
+        if items:
+            db.executemany(sql["save_item"], [item_columns(row, base) for row in items])
         if saved.outputs:
             db.executemany(sql["add_output"], [(base | o.n, o.output, o.kept) for o in saved.outputs])
         if saved.findings:
             rows = [(f.batch, f.item, f.kind, f.data, f.opened_us) for f in saved.findings]
             db.executemany(sql["add_finding"], rows)
+
+    def _commit_items(self, rows: list[ItemRow], base: int) -> list[ItemRow]:
+        """Writes items that were executed over the amount asked; returns those that it cannot, which go the long way."""
+        by_settlement: dict[Settlement, dict[str, str | None]] = {}
+        for row in rows:
+            by_settlement.setdefault(row.settlement, {})[str(row.n)] = row.reference
+        left: set[str] = set()
+        for settlement, references in by_settlement.items():
+            said = orjson.dumps(references).decode()
+            if "\\u0000" in said:  # SQLite's JSON ends a text there
+                left.update(references)
+                continue
+            self._db.execute(self._sql["commit_items"], (base, said, SETTLEMENT_CODE[settlement], rows[0].updated_us))
+        return [row for row in rows if str(row.n) in left] if left else []
 
     def erase(self, number: int, n: int, *, fields: str, seq: int) -> None:
         """See ledger.tables."""

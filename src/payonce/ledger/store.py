@@ -55,6 +55,7 @@ class StoreBase:
             yield self._log
             for desk in self._active.values():
                 desk.finish()
+            self._log.settle()
             if self._log.entries:
                 self._spill(self._log)
             self._tables.commit()
@@ -73,6 +74,7 @@ class StoreBase:
 
     def _spill(self, log: Log) -> None:
         """Hands the events so far to the store, so that a transaction of millions does not fill the memory."""
+        log.settle()
         self._tables.append(log)
         log.entries, log.nodes, log.payloads = [], [], []
 

@@ -82,7 +82,7 @@ class BatchVerbs(OverlapVerbs):
             seal="",
             items=0,
             created_us=log.now_us,
-            first_seq=log.head.size + 1,
+            first_seq=log.next_seq(),
         )
         row.number = self._tables.add_batch(row)
         return row

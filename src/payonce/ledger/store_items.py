@@ -48,7 +48,7 @@ class ItemVerbs(BatchVerbs):
             may_send = log.now_us < row.lease_until_us
             author = rules.Author(worker.fence, {"worker": worker.fence}, may_send=may_send)
             desk.lay_out(command.n for command in commands)
-            return tuple([rules.apply(desk, command, author) for command in commands])
+            return rules.apply_all(desk, commands, author)
 
     def take_over(self, worker: Worker, *, limit: int) -> tuple[OpenIntent, ...]:
         """See ledger.protocol."""

@@ -55,13 +55,36 @@ _changes = st.tuples(
         },
     ),
 )
+# Answers as nearly every call gives them, and such as differ in one thing.
+_evidence = st.fixed_dictionaries(
+    {
+        "start": st.just("2026-11-30T08:00:00.000000Z"),
+        "end": st.sampled_from(["2026-11-30T08:00:01.000000Z", "%s é", 5]),
+    },
+    optional={
+        "status": st.sampled_from([200, 200, 200, 201, -1, 2**60, 200.5, "200", True]),
+        "response": st.just("5d41402abc4b2a76b9719d911017c592"),
+        "request_id": st.sampled_from(["req_1", 'a "quoted" \\ one', "\t%d", "\x00", "\ud800"]),
+        "sent": st.booleans(),
+    },
+)
+_executions = st.fixed_dictionaries(
+    {"data": _evidence | st.just({"start": "a", "end": "b", "status": 200, "response": "c", "request_id": "d"})},
+    optional={
+        "reference": st.sampled_from(["re_2", 're "3"', "ré\x00e", "%", ""]),
+        "settlement": st.sampled_from(list(Settlement)),
+        "billed": st.sampled_from([Money("5.00", "USD"), Money("10.00", "USD")]),
+    },
+).map(lambda given: (ItemEvent.COMMIT, given))
 _numbers, _workers = st.integers(1, ITEMS), st.integers(0, 1)
 _steps: st.SearchStrategy[Step] = st.one_of(
     st.tuples(st.just("intend"), _workers, _numbers, st.integers(0, 9)),
     st.tuples(st.just("intend"), _workers, _numbers, st.integers(0, 9)),
     st.tuples(st.just("change"), _workers, _numbers, _changes),
     st.tuples(st.just("change"), _workers, _numbers, _changes),
+    st.tuples(st.just("change"), _workers, _numbers, _executions),
     st.tuples(st.just("write"), _workers, st.just(0), st.lists(st.tuples(_numbers, _changes), max_size=5)),
+    st.tuples(st.just("write"), _workers, st.just(0), st.lists(st.tuples(_numbers, _executions), max_size=5)),
     st.tuples(st.just("operate"), st.just(0), _numbers, _changes),
     st.tuples(st.just("control"), _workers, st.integers(0, 1), st.sampled_from(list(BatchCommand))),
     st.tuples(st.just("time"), st.just(0), st.just(0), st.sampled_from([-5.0, 0.01, 1.0, 31.0])),
@@ -69,6 +92,10 @@ _steps: st.SearchStrategy[Step] = st.one_of(
     st.tuples(st.sampled_from(["join", "leave", "kill", "renew", "reopen"]), _workers, st.just(0), st.just(None)),
 )
 histories = st.lists(_steps, max_size=40)
+# What fills a run: first calls and their executions, and now and then something else.
+_intends = st.tuples(st.just("intend"), _workers, _numbers, st.integers(0, 4))
+_executed = st.tuples(st.just("change"), _workers, _numbers, _executions)
+runs: st.SearchStrategy[list[Step]] = st.lists(_intends | _executed | _executed | _steps, max_size=20)
 
 
 def play(world: World, history: list[Step], *, targets: bool) -> list[Any]:
@@ -92,7 +119,8 @@ def play(world: World, history: list[Step], *, targets: bool) -> list[Any]:
     opened = world.ledger.open_intents(BATCH, range(1, ITEMS + 1))
     billed_beyond += sum(one.item.money.minor for one in opened if not one.intent and one.item.money is not None)
     assert not reserved or status.minor("USD", ItemState.COMMITTED) + reserved <= BUDGET["USD"] + billed_beyond
-    held = [item.target for item in page.items if item.state.holds_money]
+    # What a person says of an item that had no call out waits for nobody's target, and takes none that is held.
+    held = [one.item.target for one in opened if one.intent]
     assert len(held) == len(set(held))
     rest = (world.ledger.events(BATCH), world.ledger.findings(BATCH), world.ledger.outputs(BATCH))
     return [*seen, status, page, opened, *rest]

@@ -13,6 +13,7 @@ from typing import Any
 
 from payonce.core.model import Actor, Finding, OpenIntent
 from payonce.core.states import ItemState
+from payonce.ledger.forms import Form
 from payonce.ledger.log import Log
 from payonce.ledger.memory import MemoryLedger, MemoryTables
 from payonce.ledger.merkle import Head
@@ -29,7 +30,9 @@ class _Uncounted(Log):
     def __init__(self, head: Head, *, clock_us: int) -> None:
         self.head = head
         self.now_us = max(clock_us, head.last_us)
+        self.at = ""
         self.entries, self.nodes, self.payloads = [], [], []
+        self._said, self._texts = [], []
 
     def emit(
         self,
@@ -44,6 +47,11 @@ class _Uncounted(Log):
         head.size += 1
         head.last_us = self.now_us
         return head.size
+
+    def say(self, form: Form, values: tuple[Any, ...], texts: Sequence[str], batch: int, n: int) -> None:
+        """See Log."""
+        self.head.size += 1
+        self.head.last_us = self.now_us
 
 
 class LeanTables(MemoryTables):
@@ -122,7 +130,7 @@ class LeanTables(MemoryTables):
         items, opens = self._items[number], self._opens[number]
         for item in saved.begun:
             items[item.n] = item
-        for item in saved.items:
+        for item in saved.moved():
             items[item.n] = item
             if item.state is ItemState.COMMITTED and item.reference:
                 self._claimed.add(item.reference)
@@ -175,6 +183,7 @@ class _Transaction:
                 assert store._log is not None
                 for desk in store._active.values():
                     desk.finish()
+                store._log.settle()
                 if store._log.entries:
                     store._spill(store._log)
             else:

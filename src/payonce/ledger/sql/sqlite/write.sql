@@ -103,6 +103,13 @@ WHERE place = ?;
 SELECT id, coalesce(target, id), minor, currency, coalesce(fields, '{}')
 FROM items WHERE place BETWEEN ?1 AND ?2 ORDER BY place;
 
+-- commit_items --
+-- Items that were executed over the amount asked: ?1 is the batch's place, ?2 a JSON object of references by number, ?3 the
+-- settlement, ?4 the time.
+UPDATE items SET state = 2, settlement = ?3, reference = j.value, billed_minor = minor, billed_currency = currency,
+  code = NULL, message = NULL, updated_us = ?4
+FROM json_each(?2) AS j WHERE place = ?1 + j.key;
+
 -- opens --
 -- Open intents of some items, without their requests: ?1 is the batch's place, ?2 a JSON list of numbers.
 SELECT j.value, target, fence, key, digest, first_sent_us, sent_us, send_by_us, deadline_us, seen_us, flags, code,
