@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import threading
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from payonce.cli.common import Common, command
+from payonce.cli.ended import Ended, end_on_sigterm, tell
 from payonce.cli.plan import options_of, planning_options
 from payonce.cli.plan_view import show_plan
 from payonce.cli.progress import Progress
 from payonce.cli.screen import Screen, confirmed
-from payonce.cli.summary import outcome_json, show_outcome
-from payonce.cli.words import show_costs, some
+from payonce.cli.words import some
 from payonce.core.errors import InputError
-from payonce.core.model import Status
 from payonce.core.states import BatchState
 from payonce.engine.run import RunOutcome
-from payonce.service import batchfile, inspecting, planning, running, trailing_run, trailing_settings
+from payonce.service import batchfile, planning, running, trailing_run, trailing_settings
 from payonce.service.batchfile import BatchFile
 from payonce.service.opening import opened, opened_or_blank, url_of
 from payonce.service.overlaps import OverlapError
@@ -32,8 +28,6 @@ from payonce.service.report_plan import PlanReport
 if TYPE_CHECKING:
     from payonce.providers.protocol import Provider
     from payonce.service.reconciling_run import Reconciled
-
-_MOST_LISTED = 20
 
 
 @command("run")
@@ -51,7 +45,7 @@ def run(common: Common, /, batch_file: Path, yes: bool, reconcile: bool | None, 
     provider's own account of it is compared with the ledger, where the provider can be asked.
     """
     screen = Screen(common)
-    _end_on_sigterm()
+    end_on_sigterm()
     options = options_of(said)
     file = batchfile.load(batch_file)
     url = url_of(file, common.ledger)
@@ -85,7 +79,7 @@ def run(common: Common, /, batch_file: Path, yes: bool, reconcile: bool | None, 
     wanted = reconcile if reconcile is not None or made else False
     proof = _reconciled(url, batch_file, outcome, file.id, wished=wanted)
     ended = Ended(file.id, str(batch_file), url, outcome, progress.last, checkpoints, proof)
-    _tell(screen, ended)
+    tell(screen, ended)
     return ended.exit_code
 
 
@@ -102,36 +96,6 @@ def _reconciled(
         return after_run(url, batch_file, batch=batch, wished=bool(wished))
     except KeyboardInterrupt:
         return None  # the run itself is over, and stays as it is
-
-
-def _end_on_sigterm() -> None:
-    """Until the engine watches signals itself, SIGTERM ends the command as Ctrl-C does: exit code 75, nothing sent."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A run that has ended: its outcome, and the last counts seen where the ledger could not give them any more."""
-
-    batch: str
-    file: str
-    ledger: str
-    outcome: RunOutcome
-    last: Status | None
-    checkpoints: trailing_run.Checkpoints | None = None
-    reconciled: Reconciled | None = None
-
-    @property
-    def exit_code(self) -> int:
-        """The run's own, or, where that is good, the reconciliation's."""
-        found = self.reconciled.exit_code if self.reconciled is not None else 0
-        return max(self.outcome.exit_code, found)
-
-    @property
-    def status(self) -> Status | None:
-        """The counts at the end, or the last ones seen."""
-        return self.outcome.status or self.last
 
 
 def _plan(screen: Screen, file: BatchFile, url: str, options: planning.Options, *, ask: bool) -> bool:
@@ -176,56 +140,3 @@ def _held_up(file: BatchFile, report: PlanReport) -> InputError | OverlapError:
         problems=(*report.problems, *report.checks),
         hint="put them right and run the command again",
     )
-
-
-def _tell(screen: Screen, ended: Ended) -> None:
-    unknown, open_ = _left(ended)
-    made, proof = ended.checkpoints, ended.reconciled
-    outcome = replace(ended.outcome, exit_code=ended.exit_code)
-    if screen.common.json:
-        document = outcome_json(outcome, batch=ended.batch, status=ended.status, unknown=unknown, findings=open_)
-        document["reconciliation"] = proof.document if proof is not None else None
-        document["cost"] = _costs(ended)
-        screen.document({**document, "checkpoints": made.shown} if made is not None and made.shown else document)
-    else:
-        about = {"batch": ended.batch, "file": ended.file}
-        show_outcome(
-            screen, outcome, **about, status=ended.status, unknown=unknown, findings=open_,
-            reconciled=proof.document if proof is not None else None,
-        )  # fmt: skip
-        show_costs(screen, _costs(ended))
-        for text in made.shown if made is not None else ():
-            screen.line(text)
-    for warning in made.warnings if made is not None else ():
-        screen.warn(warning)
-
-
-def _costs(ended: Ended) -> dict[str, Any]:
-    """What a batch of calls cost; empty for another, and where the ledger cannot be read."""
-    from payonce.core.errors import PayonceError
-    from payonce.service.costs import summary
-
-    if ended.status is None:
-        return {}
-    try:
-        with opened(ended.ledger, read_only=True) as ledger:
-            return summary(ledger, ended.status)
-    except PayonceError:
-        return {}
-
-
-def _left(ended: Ended) -> tuple[list[dict[str, Any]], int | None]:
-    """What is left to a person: the first unknown items and how many findings are open.
-
-    None of both where the ledger cannot be read, which has been said by then.
-    """
-    from payonce.core.errors import PayonceError
-    from payonce.core.states import ItemState
-    from payonce.service.report import item_json
-
-    try:
-        with opened(ended.ledger, read_only=True) as ledger:
-            found = inspecting.items(ledger, ended.batch, states=[ItemState.UNKNOWN], limit=_MOST_LISTED)
-            return [item_json(item) for item in found], inspecting.findings_open(ledger, ended.batch)
-    except PayonceError:
-        return [], None

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from payonce.cli.common import Common, command
+from payonce.cli.ended import Ended, end_on_sigterm, tell
 from payonce.cli.progress import Progress
-from payonce.cli.run import Ended, _end_on_sigterm, _tell
 from payonce.cli.screen import Screen
 from payonce.service import batchfile, planning, running, trailing_run, trailing_settings
 from payonce.service.opening import opened, url_of
@@ -24,7 +24,7 @@ def work(common: Common, /, batch_file: Path) -> int:
     Never plans, seals or asks, and does not read the input: the items come from the ledger. Ends with the batch's exit code.
     """
     screen = Screen(common)
-    _end_on_sigterm()
+    end_on_sigterm()
     file = batchfile.load(batch_file)
     url = url_of(file, common.ledger)
     trail = trailing_settings.read(file)
@@ -48,5 +48,5 @@ def work(common: Common, /, batch_file: Path) -> int:
         outcome = running.run_sealed(task)
         common.sending = False
         progress.finish(outcome.status)
-    _tell(screen, Ended(file.id, str(batch_file), url, outcome, progress.last, checkpoints))
+    tell(screen, Ended(file.id, str(batch_file), url, outcome, progress.last, checkpoints))
     return outcome.exit_code
