@@ -21,5 +21,7 @@ def test_no_module_takes_what_is_private_to_another() -> None:
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("payonce"):
                 private = [a.name for a in node.names if a.name.startswith("_") and not a.name.startswith("__")]
-                taken += [f"{path.relative_to(SOURCES)}:{node.lineno} takes {name} of {node.module}" for name in private]
+                taken += [
+                    f"{path.relative_to(SOURCES)}:{node.lineno} takes {name} of {node.module}" for name in private
+                ]
     assert not taken
