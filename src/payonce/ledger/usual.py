@@ -52,13 +52,15 @@ class Usual:
     def intend(self, row: ItemRow, command: Intend) -> bool:
         """A first call of a planned item that nothing stands in the way of; False where that is not so."""
         desk, n, minor, currency, key = self._desk, row.n, row.minor, row.currency, command.key
-        batch = desk.batch
+        batch, log, by = desk.batch, desk.log, command.send_by_us
+        us = log.now_us
         if (
             row.state is not _PLANNED
             or command.event is not _INTENT
             or command.generation != row.generation
             or command.step != row.step
             or batch.state is not _RUNNING
+            or us > by  # a clock was set
             or n in desk.opens
             or key is None
             or command.reserve is not None
@@ -70,10 +72,8 @@ class Usual:
             or self._over_budget(minor, currency)
         ):
             return False
-        log, fence, target, request = desk.log, self._fence, row.target, command.request
-        us, by, until, digest = log.now_us, command.send_by_us, command.deadline_us, request_digest(request)
-        sent = us if us < by else by  # see rules._sent_us
-        first = row.first_sent_us or sent
+        fence, target, request = self._fence, row.target, command.request
+        until, first, digest = command.deadline_us, row.first_sent_us or us, request_digest(request)
         row.state = _PENDING
         row.code = row.message = None
         row.updated_us = us
@@ -86,19 +86,12 @@ class Usual:
             key,
             digest,
             first,
-            sent,
+            us,
             by,
             until,
-            None,
-            0,
-            None,
-            None,
-            0,
-            0,
-            0,
-            minor,
-            currency,
-            request,
+            hold_minor=minor,
+            hold_currency=currency,
+            request=request,
         )
         desk.begin(row, held)
         total = self._begun.get(currency) or self._begun.setdefault(currency, [0, 0])

@@ -94,8 +94,9 @@ _steps: st.SearchStrategy[Step] = st.one_of(
 histories = st.lists(_steps, max_size=40)
 # What fills a run: first calls and their executions, and now and then something else.
 _intends = st.tuples(st.just("intend"), _workers, _numbers, st.integers(0, 4))
+_clocks = st.tuples(st.just("time"), st.just(0), st.just(0), st.sampled_from([-11.0, 0.01]))
 _executed = st.tuples(st.just("change"), _workers, _numbers, _executions)
-runs: st.SearchStrategy[list[Step]] = st.lists(_intends | _executed | _executed | _steps, max_size=20)
+runs: st.SearchStrategy[list[Step]] = st.lists(_intends | _executed | _executed | _clocks | _steps, max_size=20)
 
 
 def play(world: World, history: list[Step], *, targets: bool) -> list[Any]:
