@@ -13,7 +13,7 @@ from payonce.core.commands import BatchCommand, Control, StopBatch
 from payonce.core.errors import UsageError
 from payonce.core.events import plain
 from payonce.core.states import RUNNABLE, BatchState, ItemState
-from payonce.ledger import effects
+from payonce.ledger import effects, findings
 from payonce.ledger.desk import Desk
 from payonce.ledger.rows import dump, load
 
@@ -80,7 +80,7 @@ def steer(desk: Desk, control: Control, *, stamp: Mapping[str, Any], others: boo
                 batch.pace_per_ks = control.pace_per_ks or None
         case _C.NOTE:
             for finding in control.findings:
-                effects.find_of_batch(desk, finding, stamp)
+                findings.find_of_batch(desk, finding, stamp)
     if command is not _C.NOTE:
         batch.control += 1
     _emit(desk, control, stamp)

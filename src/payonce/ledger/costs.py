@@ -12,7 +12,7 @@ from typing import Any, Final
 from payonce.core.commands import Change, Landed, StopBatch
 from payonce.core.money import format_minor, parse_minor
 from payonce.core.states import BatchState, ItemEvent
-from payonce.ledger import effects
+from payonce.ledger import effects, findings
 from payonce.ledger.desk import Desk
 from payonce.ledger.rows import ItemRow, OpenRow, load
 
@@ -60,7 +60,7 @@ def may_pay_again(desk: Desk, held: OpenRow | None) -> Landed:
     return Landed.LANDED
 
 
-def after(desk: Desk, row: ItemRow, held: OpenRow | None, change: Change, stamp: effects.Stamp) -> None:
+def after(desk: Desk, row: ItemRow, held: OpenRow | None, change: Change, stamp: findings.Stamp) -> None:
     """What follows from a change that landed: what was paid again is noted, what cost too much is reported."""
     if change.event is ItemEvent.PAY_AGAIN and held is not None:
         _note(desk, row, held, change, stamp)
@@ -68,7 +68,7 @@ def after(desk: Desk, row: ItemRow, held: OpenRow | None, change: Change, stamp:
         _settle(desk, row, held, stamp)
 
 
-def _note(desk: Desk, row: ItemRow, held: OpenRow, change: Change, stamp: effects.Stamp) -> None:
+def _note(desk: Desk, row: ItemRow, held: OpenRow, change: Change, stamp: findings.Stamp) -> None:
     minor, currency = held.hold_minor, held.hold_currency
     assert minor is not None and currency is not None, "it was checked before the change landed"
     paid_again(desk, currency)
@@ -84,10 +84,10 @@ def _note(desk: Desk, row: ItemRow, held: OpenRow, change: Change, stamp: effect
     reference = row.reference or load(row.carry).get("answer_id")
     if reference is not None:
         data["reference"] = str(reference)
-    effects.find(desk, row, PAID_AGAIN, data, stamp)
+    findings.find(desk, row, PAID_AGAIN, data, stamp)
 
 
-def _settle(desk: Desk, row: ItemRow, held: OpenRow | None, stamp: effects.Stamp) -> None:
+def _settle(desk: Desk, row: ItemRow, held: OpenRow | None, stamp: findings.Stamp) -> None:
     billed, currency = row.billed_minor, row.billed_currency
     if billed is None or currency is None:
         return
@@ -98,7 +98,7 @@ def _settle(desk: Desk, row: ItemRow, held: OpenRow | None, stamp: effects.Stamp
             "billed": format_minor(billed, currency),
             "currency": currency,
         }
-        effects.find(desk, row, OVER_RESERVE, data, stamp)
+        findings.find(desk, row, OVER_RESERVE, data, stamp)
     budget = dict(desk.limits.get("budget") or {}).get(currency)
     if budget is None or desk.batch.state is not BatchState.RUNNING:
         return

@@ -8,11 +8,11 @@ from typing import Any
 from payonce.core.commands import Change, StopBatch
 from payonce.core.events import iso, plain
 from payonce.core.keys import digest
-from payonce.core.model import Finding
 from payonce.core.money import format_minor
 from payonce.core.states import BatchState, ItemEvent, ItemState, Settlement
-from payonce.ledger import again
+from payonce.ledger import again, findings
 from payonce.ledger.desk import Desk, share
+from payonce.ledger.findings import Stamp
 from payonce.ledger.rows import (
     ALREADY_DONE,
     BURNT,
@@ -20,7 +20,6 @@ from payonce.ledger.rows import (
     IN_PROGRESS,
     NO_INTENT,
     UNKNOWN,
-    FindingRow,
     ItemRow,
     OpenRow,
     OutputRow,
@@ -29,7 +28,6 @@ from payonce.ledger.rows import (
 )
 
 _S, _E = ItemState, ItemEvent
-Stamp = Mapping[str, Any]
 
 
 def move(
@@ -73,9 +71,9 @@ def move(
     if change.output is not None or change.kept:
         desk.returned(OutputRow(row.n, change.output, dump(change.kept) if change.kept else None))
     for finding in change.findings:
-        find(desk, row, finding.kind, finding.data, stamp)
+        findings.find(desk, row, finding.kind, finding.data, stamp)
     if row.step and (change.code == again.HALF_DONE or after in (_S.REFUSED, _S.SKIPPED)):
-        _find_half_done(desk, row, stamp)
+        findings.find_half_done(desk, row, stamp)
     if change.stop is not None:
         stop(desk, change.stop, stamp)
     if after is _S.PLANNED:
@@ -219,36 +217,6 @@ def _amounts(body: dict[str, Any], row: ItemRow) -> None:
         body["billed"] = body["amount"] if same else format_minor(row.billed_minor, row.billed_currency)
         if row.billed_currency != row.currency:
             body["billed_currency"] = row.billed_currency
-
-
-def find(desk: Desk, row: ItemRow, kind: str, data: Mapping[str, Any], stamp: Stamp) -> None:
-    """Opens a finding on an item, with its event."""
-    now_us = desk.log.now_us
-    desk.find(FindingRow(desk.batch.number, row.n, row.id, kind, dump(plain(data)), now_us))
-    body = {"type": "finding", "class": kind, "batch": desk.batch.id, "item": row.id, "data": plain(data), **stamp}
-    desk.log.emit(body, batch=desk.batch.number, n=row.n)
-
-
-def _find_half_done(desk: Desk, row: ItemRow, stamp: Stamp) -> None:
-    """Of an item that does not go on some calls were executed: a finding, once, whatever is said of the item."""
-    data = {"steps": row.step, "carry": load(row.carry)}
-    if not desk.holds_finding(FindingRow(desk.batch.number, row.n, row.id, again.HALF_DONE, dump(plain(data)), 0)):
-        find(desk, row, again.HALF_DONE, data, stamp)
-
-
-def find_of_batch(desk: Desk, finding: Finding, stamp: Stamp) -> None:
-    """A finding that comes with no change of an item: a reconciliation's. Its item, if any, is named, not looked up.
-
-    One that is there already is not opened again: several processes that end together each find it."""
-    batch, data = desk.batch, plain(finding.data)
-    row = FindingRow(batch.number, None, finding.item, finding.kind, dump(data), desk.log.now_us)
-    if desk.holds_finding(row):
-        return
-    desk.find(row)
-    body = {"type": "finding", "class": finding.kind, "batch": batch.id, "data": data, **stamp}
-    if finding.item is not None:
-        body["item"] = finding.item
-    desk.log.emit(body, batch=batch.number)
 
 
 def _back_to_planned(desk: Desk, row: ItemRow, stamp: Stamp) -> None:
