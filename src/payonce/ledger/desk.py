@@ -12,7 +12,19 @@ from typing import Any, Final
 
 from payonce.core.states import ItemState
 from payonce.ledger.log import Log
-from payonce.ledger.rows import BatchRow, FindingRow, ItemRow, OpenRow, OutputRow, Saved, Tallies, dump, load
+from payonce.ledger.rows import (
+    BatchRow,
+    FindingRow,
+    ItemRow,
+    OpenRow,
+    OutputRow,
+    Saved,
+    Tallies,
+    WorkerRow,
+    columns_of,
+    dump,
+    load,
+)
 from payonce.ledger.tables import Tables
 
 Share = tuple[ItemState, str, int]
@@ -55,9 +67,12 @@ class Desk:
         self.rows: dict[int, ItemRow] = {}
         self.opens: dict[int, OpenRow] = {}
         self.holders: dict[str, int | None] = {}
+        # Workers that have written here; emptied by whatever changes one of them.
+        self.workers: dict[int, WorkerRow | None] = {}
         self._limits: tuple[str, Mapping[str, Any]] | None = None
         self._tables = tables
         self._changed_tallies: set[tuple[ItemState, str]] = set()
+        self._stored = columns_of(batch)
         self._begun: dict[int, ItemRow] = {}
         self._committed: dict[int, ItemRow] = {}
         self._touched: dict[int, ItemRow] = {}
@@ -255,6 +270,9 @@ class Desk:
             changed = {key: self.tallies[key] for key in self._changed_tallies}
             self._tables.save_tallies(self.batch.number, changed)
             self._changed_tallies = set()
-        self._tables.save_batch(self.batch)
+        columns = columns_of(self.batch)
+        if columns != self._stored:
+            self._tables.save_batch(self.batch)
+            self._stored = columns
         if len(self.rows) > _ROOM or len(self.holders) > _ROOM:
             self.rows, self.opens, self.holders = {}, {}, {}

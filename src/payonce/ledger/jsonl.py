@@ -117,12 +117,12 @@ class JsonlLedger(StoreLedger):
         return self._rows
 
     @contextmanager
-    def _transaction(self) -> Iterator[Log]:
+    def _outermost(self) -> Iterator[Log]:
         if self._read_only:
             raise LedgerError(
                 f"ledger {self._path} is open for reading only", code="ledger_read_only", hint="open it for writing"
             )
-        with self._lock, faults(self._path), super()._transaction() as opened:
+        with self._lock, faults(self._path), super()._outermost() as opened:
             yield opened
 
     @contextmanager

@@ -18,6 +18,7 @@ from payonce.core.states import ItemState
 from payonce.ledger.rows import BatchRow, ItemRow, Tallies, dump
 
 _AT_ONCE: Final = 5000
+_A_FEW: Final = 16
 
 
 class Block(NamedTuple):
@@ -31,6 +32,21 @@ class Block(NamedTuple):
         """The same as rows."""
         for n, (item, target, minor, currency, fields) in enumerate(self.items, start=self.first_n):
             yield ItemRow(n, item, target, minor, currency, fields, updated_us=self.now_us)
+
+
+class Few:
+    """New items on their way into a store. Of a few, ``rows`` are at hand afterwards, since more happens to them soon."""
+
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        self._blocks = blocks
+        self.rows: list[ItemRow] = []
+
+    def __iter__(self) -> Iterator[Block]:
+        """The blocks, once."""
+        for block in self._blocks:
+            if len(block.items) <= _A_FEW:  # anything but the last block has thousands
+                self.rows += block.rows()
+            yield block
 
 
 def counted(items: Iterable[NewItem] | PlainItems, *, row: BatchRow, totals: Tallies, now_us: int) -> Iterator[Block]:

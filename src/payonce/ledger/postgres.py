@@ -79,14 +79,14 @@ class PostgresLedger(StoreLedger):
             raise
 
     @contextmanager
-    def _transaction(self) -> Iterator[Log]:
+    def _outermost(self) -> Iterator[Log]:
         if self._writer is None:
             raise LedgerError(
                 f"ledger {self._reader.place} is open for reading only",
                 code="ledger_read_only",
                 hint="open it for writing",
             )
-        with super()._transaction() as log:
+        with super()._outermost() as log:
             yield log
 
     @contextmanager

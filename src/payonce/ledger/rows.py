@@ -179,6 +179,12 @@ _COLUMNS: Final = {
 }
 
 
+def columns_of(row: Row) -> tuple[Any, ...]:
+    """A row's columns as they are now."""
+    columns: tuple[Any, ...] = _COLUMNS[type(row)](row)
+    return columns
+
+
 def copy_of(row: Row) -> Row:
     """An independent copy: every column is a value that is never changed itself. A third of what ``copy.copy`` costs."""
     return type(row)(*_COLUMNS[type(row)](row))

@@ -7,13 +7,14 @@ tallies and its counters, or changes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from payonce.core.commands import Change, Command, Intend, Landed
 from payonce.core.events import iso, plain
 from payonce.core.money import Money, format_minor
 from payonce.core.states import TRANSITIONS, BatchState, ItemEvent, ItemState
+from payonce.core.values import value
 from payonce.ledger import again, costs, effects
 from payonce.ledger.desk import Desk, share
 from payonce.ledger.requests import request_digest
@@ -41,7 +42,7 @@ WORKERS_EVENTS: Final = frozenset(
 OPERATORS_EVENTS: Final = (WORKERS_EVENTS - {_E.PAY_AGAIN}) | {_E.RETRY}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Author:
     """Who gives a command: a worker with its fence, or an operator (fence 0) with a reason.
 

@@ -72,12 +72,12 @@ class SqliteLedger(StoreLedger):
                 raise
 
     @contextmanager
-    def _transaction(self) -> Iterator[Log]:
+    def _outermost(self) -> Iterator[Log]:
         if self._writer is None:
             raise LedgerError(
                 f"ledger {self._path} is open for reading only", code="ledger_read_only", hint="open it for writing"
             )
-        with faults(self._path), super()._transaction() as log:
+        with faults(self._path), super()._outermost() as log:
             yield log
 
     def seal(

@@ -27,12 +27,30 @@ def add_items(connection: sqlite3.Connection, number: int, blocks: Iterable[Bloc
     for block in blocks:
         start = place(number, block.first_n)
         first, last = first or start, start + len(block.items) - 1
+        if len(block.items) == 1:
+            connection.execute(_statement((), 1), _one(block, start))
+            continue
         for statement, values in _statements(*_columns(block.items, start)):
             connection.execute(statement, (block.now_us, *values))
+    sql = queries("sqlite", "write")
     try:
-        connection.execute(queries("sqlite", "write")["add_ids"], (first, last))
+        connection.execute(sql["add_id" if first == last else "add_ids"], (first, last))
     except sqlite3.IntegrityError as error:
         raise _duplicate(connection, first, last) from error
+
+
+def _one(block: Block, place: int) -> tuple[Any, ...]:
+    """The values for a block of one item."""
+    ((item, target, minor, currency, fields),) = block.items
+    return (
+        block.now_us,
+        place,
+        item,
+        None if target == item else target,
+        minor,
+        currency,
+        None if fields == "{}" else fields,
+    )
 
 
 def _statements(

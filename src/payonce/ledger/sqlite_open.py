@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import uuid
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -262,7 +261,8 @@ class FileGuard:
 
     @staticmethod
     def _identity(path: Path) -> tuple[int, int] | None:
-        with suppress(OSError):
+        try:
             found = path.stat()
-            return found.st_dev, found.st_ino
-        return None
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino

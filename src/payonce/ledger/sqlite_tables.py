@@ -194,7 +194,10 @@ class SqliteTables:
         """See ledger.tables."""
         db, sql, base = self._db, self._sql, place(number)
         if saved.closed:
-            db.execute(sql["close_intents"], (base, _json(saved.closed)))
+            if len(saved.closed) == 1:
+                db.execute(sql["close_intent"], (base | saved.closed[0],))
+            else:
+                db.execute(sql["close_intents"], (base, _json(saved.closed)))
         if saved.opened:
             targets = self._targets[number]
             opened = [open_columns(row, base=base, targets=targets) for row in saved.opened]
@@ -206,8 +209,11 @@ class SqliteTables:
                     columns = (row.key, row.digest, *request_columns(row.request), base | row.n)
                     db.execute(sql["change_request"], columns)
         if saved.begun:
-            ns = _json([row.n for row in saved.begun])
-            db.execute(sql["begin_items"], (base, ns, saved.begun[0].updated_us))
+            ns, now_us = [row.n for row in saved.begun], saved.begun[0].updated_us
+            if len(ns) == 1:
+                db.execute(sql["begin_item"], (base | ns[0], now_us))
+            else:
+                db.execute(sql["begin_items"], (base, _json(ns), now_us))
         items = saved.items + self._commit_items(saved.committed, base)
         if items:
             db.executemany(sql["save_item"], [item_columns(row, base) for row in items])

@@ -8,7 +8,7 @@ other error rolls the whole transaction back, and the caller must treat all of i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from payonce.core.errors import LeaseLost, UsageError
 from payonce.core.model import Actor
@@ -36,17 +36,16 @@ class StoreBase:
         self._desks: dict[str, Desk] = {}
         self._active: dict[str, Desk] = {}
 
-    @contextmanager
-    def group(self) -> Iterator[None]:
+    def group(self) -> AbstractContextManager[object]:
         """One transaction around all verbs inside: durable together at its end, or not at all."""
-        with self._transaction():
-            yield
+        return self._transaction()
+
+    def _transaction(self) -> AbstractContextManager[Log]:
+        """The transaction that is open already, or a new one."""
+        return self._outermost() if self._log is None else nullcontext(self._log)
 
     @contextmanager
-    def _transaction(self) -> Iterator[Log]:
-        if self._log is not None:
-            yield self._log
-            return
+    def _outermost(self) -> Iterator[Log]:
         try:
             head = self._tables.begin()
             if not self._tables.unchanged():
@@ -93,10 +92,20 @@ class StoreBase:
         self._active[batch] = desk
         return desk
 
+    def _knows(self, batch: str) -> bool:
+        """Whether the batch is on a desk, so that it is certain that there is one."""
+        return batch in self._active or batch in self._desks
+
     def _worker_row(self, fence: int, *, batch: BatchRow) -> WorkerRow | None:
         """A worker's row if it is one of this batch's."""
         row = self._tables.worker(fence)
         return row if row is not None and row.batch == batch.number else None
+
+    def _known_worker(self, fence: int, *, desk: Desk) -> WorkerRow | None:
+        """The same for one that writes, which is read once for as long as the desk stands."""
+        if fence not in desk.workers:
+            desk.workers[fence] = self._worker_row(fence, batch=desk.batch)
+        return desk.workers[fence]
 
     def _present(self, fence: int, *, batch: BatchRow) -> WorkerRow:
         """A worker that may still act. Raises LeaseLost where it left or was declared dead."""

@@ -18,7 +18,7 @@ from payonce.core.states import BatchState
 from payonce.ledger import controls, effects
 from payonce.ledger.desk import Desk
 from payonce.ledger.log import Log
-from payonce.ledger.newcomers import Block, Chain, counted
+from payonce.ledger.newcomers import Block, Chain, Few, counted
 from payonce.ledger.rate import claim_slots
 from payonce.ledger.rows import (
     BatchRow,
@@ -42,6 +42,8 @@ _CANCEL_AT_MOST: Final = 50_000
 
 class BatchVerbs(OverlapVerbs):
     """Batches and workers. See ledger.protocol for what each verb promises."""
+
+    _told: tuple[BatchSpec, str] | None = None
 
     def seal(
         self,
@@ -97,23 +99,39 @@ class BatchVerbs(OverlapVerbs):
         clearance: Clearance | None = None,
     ) -> Batch:
         """See ledger.protocol."""
+        return as_batch(self.add(spec, items, seal=seal, actor=actor, clearance=clearance))
+
+    def add(
+        self,
+        spec: BatchSpec,
+        items: Iterable[NewItem],
+        *,
+        seal: str | None,
+        actor: Actor,
+        clearance: Clearance | None = None,
+    ) -> BatchRow:
+        """The same without the batch's public form, which costs as much as all the rest for a single item."""
         with self._transaction() as log:
             self._hold_to(clearance)
             self._refuse_moved()
-            new = self._tables.batch(spec.id) is None
+            new = not self._knows(spec.id) and self._tables.batch(spec.id) is None
             if new:
                 self._add_batch(log, spec)
             desk = self._desk(log, spec.id)
             row = desk.batch
-            _refuse_other(row, spec)
+            # Whether targets are held was settled with the first item.
+            text = self._text_of(spec if spec.targets == row.targets else replace(spec, targets=row.targets))
+            if text != row.spec or row.state is BatchState.CANCELLED:
+                _refuse_other(row, spec)
             # With a seal of the caller's, which is over a whole input, the digest is over what is added alone.
             chain, before = Chain(row.seal if seal is None else ""), row.items
             totals: Tallies = {}
             added = counted(chain.pass_on(items), row=row, totals=totals, now_us=log.now_us)
-            self._tables.add_items(row.number, self._while_nobody_waits(added, spec.id))
+            few = Few(self._while_nobody_waits(added, spec.id))
+            self._tables.add_items(row.number, few)
+            desk.take(few.rows)
             row.seal = seal if seal is not None else chain.hexdigest()
-            # Whether targets are held was settled with the first item.
-            spec_before, row.spec = row.spec, _spec_text(replace(spec, targets=row.targets))
+            spec_before, row.spec = row.spec, text
             desk.grow(totals)
             if row.state is BatchState.FINISHED:
                 row.state, row.ended_us = BatchState.INTERRUPTED, None
@@ -125,7 +143,13 @@ class BatchVerbs(OverlapVerbs):
                 body["added"] = chain.hexdigest()
             log.emit({**body, "money": _money(totals), "seal": row.seal}, batch=row.number)
             self._note_allowed(log, row, clearance, actor)
-            return as_batch(row)
+            return row
+
+    def _text_of(self, spec: BatchSpec) -> str:
+        """A spec as it is stored; the last one is remembered, since items come to one batch again and again."""
+        if self._told is None or self._told[0] is not spec:
+            self._told = (spec, _spec_text(spec))
+        return self._told[1]
 
     def _while_nobody_waits(self, blocks: Iterable[Block], batch: str) -> Iterator[Block]:
         """The blocks of a batch that is being sealed. All of it is one transaction, during which no worker can write: where
@@ -205,6 +229,7 @@ class BatchVerbs(OverlapVerbs):
             row = self._present(worker.fence, batch=desk.batch)
             row.lease_until_us = log.now_us + lease_us
             self._tables.save_worker(row)
+            desk.workers.clear()
             living = self._living(desk.batch, now_us=log.now_us)
             others = sum(w.fence != row.fence for w in living)
             return as_worker(row, desk.batch, now_us=log.now_us, others=others)
@@ -218,6 +243,7 @@ class BatchVerbs(OverlapVerbs):
                 return
             row.left_us = log.now_us
             self._tables.save_worker(row)
+            desk.workers.clear()
             body = {"type": "worker_left", "batch": worker.batch, "worker": row.fence}
             log.emit(body, batch=row.batch)
 

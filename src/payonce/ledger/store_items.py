@@ -42,7 +42,7 @@ class ItemVerbs(BatchVerbs):
         """See ledger.protocol."""
         with self._transaction() as log:
             desk = self._desk(log, worker.batch)
-            row = self._worker_row(worker.fence, batch=desk.batch)
+            row = self._known_worker(worker.fence, desk=desk)
             if row is None or row.left_us is not None:
                 return (Landed.STALE,) * len(commands)
             may_send = log.now_us < row.lease_until_us
@@ -56,6 +56,7 @@ class ItemVerbs(BatchVerbs):
             desk = self._desk(log, worker.batch)
             mine = self._present(worker.fence, batch=desk.batch)
             living = {worker.fence} | self._bury(desk, mine)
+            desk.workers.clear()
             desk.flush()
             ns = self._tables.orphans(desk.batch.number, living, limit)
             desk.lay_out(ns)

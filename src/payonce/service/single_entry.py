@@ -98,7 +98,7 @@ class Entry:
         guarded = self._guarded
         with desk.together():
             spec = _spec(guarded.batch, guarded.declaration.operation, guarded.namespace)
-            n = desk.store.amend(spec, [new], seal=None, actor=desk.actor).items
+            n = desk.store.add(spec, [new], seal=None, actor=desk.actor).items
             item = Item(n, new.id, new.target or new.id, new.money, new.fields)
             return self._granted(desk, item, ItemEvent.INTENT, guarded.key(item))
 

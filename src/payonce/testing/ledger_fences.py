@@ -121,6 +121,15 @@ class FenceCases:
         assert "worker_dead" in world.types()
         world.assert_sound()
 
+    def test_a_worker_that_left_writes_nothing(self, world: World) -> None:
+        """From then on: neither what becomes of its item nor another intent."""
+        worker = world.start()
+        world.intend(worker, 1)
+        world.ledger.leave(worker)
+        assert world.change(worker, 1, ItemEvent.COMMIT) is Landed.STALE
+        assert world.intend(worker, 2) is Landed.STALE
+        world.assert_sound()
+
     def test_a_late_answer_counts_while_nobody_took_the_item_over(self, world: World) -> None:
         """A lease that is over stops new calls, not the record of what a call did."""
         worker = world.start()

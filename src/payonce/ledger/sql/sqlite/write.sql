@@ -56,6 +56,10 @@ INSERT INTO items (updated_us, state, place, id, target, minor, currency, fields
 INSERT INTO item_ids (batch, id, n)
 SELECT place >> 32, id, place & 4294967295 FROM items WHERE place BETWEEN ?1 AND ?2 ORDER BY id;
 
+-- add_id --
+-- The id of one new item, whose place is ?1 and ?2.
+INSERT INTO item_ids (batch, id, n) SELECT place >> 32, id, place & 4294967295 FROM items WHERE place = ?1 AND place = ?2;
+
 -- repeated_id --
 -- An id that the items from ?1 to ?2 have twice, or one that an earlier item of their batch has.
 SELECT id FROM (
@@ -90,6 +94,10 @@ WHERE x.id = ?1 AND x.batch = ?2 AND i.id = ?1;
 -- Items become pending by a worker's intents: ?1 is the batch's place, ?2 a JSON list of numbers, ?3 the time.
 UPDATE items SET state = 1, attempts = attempts + 1, code = NULL, message = NULL, updated_us = ?3
 WHERE place IN (SELECT ?1 + value FROM json_each(?2));
+
+-- begin_item --
+-- The same for one item, by its place: half the work.
+UPDATE items SET state = 1, attempts = attempts + 1, code = NULL, message = NULL, updated_us = ?2 WHERE place = ?1;
 
 -- save_item --
 -- What changes of an item.
@@ -145,6 +153,10 @@ UPDATE intents SET key = ?, digest = ?, method = ?, path = ?, headers = ?, body 
 -- close_intents --
 -- Open intents that are decided: ?1 is the batch's place, ?2 a JSON list of numbers.
 DELETE FROM intents WHERE place IN (SELECT ?1 + value FROM json_each(?2));
+
+-- close_intent --
+-- One of them, by its place.
+DELETE FROM intents WHERE place = ?;
 
 -- add_output --
 -- What a committed call returned.
