@@ -192,3 +192,8 @@ def worker_columns(row: WorkerRow) -> tuple[Any, ...]:
 def to_tallies(rows: Sequence[Sequence[Any]]) -> Tallies:
     """Tallies from their columns."""
     return {(STATES[state], currency): [items, minor] for state, currency, items, minor in rows}
+
+
+def json_list(values: Sequence[Any]) -> str:
+    """Values as the JSON list that statements take them in."""
+    return orjson.dumps(list(values)).decode()

@@ -9,10 +9,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from payonce.core.model import Finding, OpenIntent
-from payonce.core.states import Settlement
 from payonce.ledger.log import Log
 from payonce.ledger.merkle import Head, pack
 from payonce.ledger.newcomers import Block
@@ -32,16 +29,12 @@ from payonce.ledger.sqlite_many import insert_many
 from payonce.ledger.sqlite_overlap import read_extents
 from payonce.ledger.sqlite_reads import read_open_intents
 from payonce.ledger.sqlite_rows import (
-    SETTLEMENT_CODE,
     SHIFT,
     STATE_CODE,
     batch_columns,
-    change_columns,
-    item_columns,
+    json_list,
     new_batch_columns,
-    open_columns,
     place,
-    request_columns,
     to_batch,
     to_head,
     to_item,
@@ -50,6 +43,7 @@ from payonce.ledger.sqlite_rows import (
     to_worker,
     worker_columns,
 )
+from payonce.ledger.sqlite_save import save
 from payonce.ledger.trail_port import SealedRow
 
 
@@ -159,7 +153,7 @@ class SqliteTables:
 
     def rows(self, number: int, ns: Sequence[int]) -> list[ItemRow]:
         """See ledger.tables."""
-        return [to_item(row) for row in self._all("rows", place(number), _json(ns))]
+        return [to_item(row) for row in self._all("rows", place(number), json_list(ns))]
 
     def number_of(self, number: int, item: str) -> int | None:
         """See ledger.tables."""
@@ -176,7 +170,7 @@ class SqliteTables:
 
     def opens(self, number: int, ns: Sequence[int]) -> list[OpenRow]:
         """See ledger.tables."""
-        return [to_open(row) for row in self._all("opens", place(number), _json(ns))]
+        return [to_open(row) for row in self._all("opens", place(number), json_list(ns))]
 
     def open_intents(self, number: int, ns: Sequence[int]) -> list[OpenIntent]:
         """See ledger.tables."""
@@ -184,58 +178,15 @@ class SqliteTables:
 
     def holders(self, number: int, targets: Sequence[str]) -> dict[str, int]:
         """See ledger.tables."""
-        return dict(self._all("holders", number, _json(targets)))
+        return dict(self._all("holders", number, json_list(targets)))
 
     def orphans(self, number: int, living: Collection[int], limit: int) -> list[int]:
         """See ledger.tables."""
-        return [row[0] for row in self._all("orphans", number, _json(sorted(living)), limit)]
+        return [row[0] for row in self._all("orphans", number, json_list(sorted(living)), limit)]
 
     def save(self, number: int, saved: Saved) -> None:
         """See ledger.tables."""
-        db, sql, base = self._db, self._sql, place(number)
-        if saved.closed:
-            if len(saved.closed) == 1:
-                db.execute(sql["close_intent"], (base | saved.closed[0],))
-            else:
-                db.execute(sql["close_intents"], (base, _json(saved.closed)))
-        if saved.opened:
-            targets = self._targets[number]
-            opened = [open_columns(row, base=base, targets=targets) for row in saved.opened]
-            insert_many(db, sql["open_intent"], opened)
-        if saved.changed:
-            db.executemany(sql["change_intent"], [change_columns(row, base) for row in saved.changed])
-            for row in saved.changed:
-                if row.request is not None:
-                    columns = (row.key, row.digest, *request_columns(row.request), base | row.n)
-                    db.execute(sql["change_request"], columns)
-        if saved.begun:
-            ns, now_us = [row.n for row in saved.begun], saved.begun[0].updated_us
-            if len(ns) == 1:
-                db.execute(sql["begin_item"], (base | ns[0], now_us))
-            else:
-                db.execute(sql["begin_items"], (base, _json(ns), now_us))
-        items = saved.items + self._commit_items(saved.committed, base)
-        if items:
-            db.executemany(sql["save_item"], [item_columns(row, base) for row in items])
-        if saved.outputs:
-            db.executemany(sql["add_output"], [(base | o.n, o.output, o.kept) for o in saved.outputs])
-        if saved.findings:
-            rows = [(f.batch, f.item, f.kind, f.data, f.opened_us) for f in saved.findings]
-            db.executemany(sql["add_finding"], rows)
-
-    def _commit_items(self, rows: list[ItemRow], base: int) -> list[ItemRow]:
-        """Writes items that were executed over the amount asked; returns those that it cannot, which go the long way."""
-        by_settlement: dict[Settlement, dict[str, str | None]] = {}
-        for row in rows:
-            by_settlement.setdefault(row.settlement, {})[str(row.n)] = row.reference
-        left: set[str] = set()
-        for settlement, references in by_settlement.items():
-            said = orjson.dumps(references).decode()
-            if "\\u0000" in said:  # SQLite's JSON ends a text there
-                left.update(references)
-                continue
-            self._db.execute(self._sql["commit_items"], (base, said, SETTLEMENT_CODE[settlement], rows[0].updated_us))
-        return [row for row in rows if str(row.n) in left] if left else []
+        save(self._db, number, saved, targets=self._targets)
 
     def erase(self, number: int, n: int, *, fields: str, seq: int) -> None:
         """See ledger.tables."""
@@ -271,7 +222,7 @@ class SqliteTables:
     def claimed(self, references: Sequence[str]) -> frozenset[str]:
         """See ledger.tables."""
         self._db.execute(self._sql["index_references"])
-        return frozenset(row[0] for row in self._all("claimed", _json(references)))
+        return frozenset(row[0] for row in self._all("claimed", json_list(references)))
 
     def meta(self) -> Mapping[str, str]:
         """See ledger.tables."""
@@ -297,7 +248,3 @@ class SqliteTables:
 
     def _all(self, name: str, *parameters: Any) -> list[Any]:
         return self._db.execute(self._sql[name], parameters).fetchall()
-
-
-def _json(values: Sequence[Any]) -> str:
-    return orjson.dumps(list(values)).decode()
