@@ -21,7 +21,7 @@ from payonce.intake.amounts import AmountReader
 from payonce.intake.block import Cells
 from payonce.intake.canonical import encoded, joined
 from payonce.intake.hashes import Hashes
-from payonce.intake.ids import fault_of
+from payonce.intake.ids import fault_of, trimmed
 from payonce.intake.numbers import NumberFormat, number_format
 from payonce.intake.validate import Sound
 
@@ -33,7 +33,7 @@ NAMES = ("ref", "charge", "amount", "currency", "memo")
 text = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40)
 ids = (
     st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=512)
-    .map(str.strip)
+    .map(trimmed)
     .filter(lambda value: fault_of(value) is None)
 )
 currencies = st.sampled_from(["USD", "JPY", "KWD", "USDC"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from payonce.intake.columns import Layout, layout
 from payonce.intake.head import Head, find_head, records
 from payonce.intake.rawtext import Segment, TextFile, first_bad_byte, split_lines
 from payonce.intake.report import Fatal, Report
+from payonce.intake.rowsense import RowSense
 from payonce.intake.settings import InputSettings
 
 # A quoted field that goes on for this many characters was never closed.
@@ -33,6 +35,7 @@ class Delimited:
         self._file = TextFile(path, report, encoding=settings.format.encoding)
         self._head = Head(",", 0, 0, ())
         self._layout = Layout((), ())
+        self._sense: RowSense
         self._located: str | None = None
         # The limit is the process's own; it is only ever raised, so that nobody else's reading changes.
         csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
@@ -84,6 +87,10 @@ class Delimited:
         if broken:
             raise Fatal(*broken)
         self._layout = layout(self._head.names, self._settings, report=self._report, line=self._head.above + 1)
+        self._sense = RowSense(
+            self._head.names, self._settings, report=self._report, delimiter=self._head.delimiter
+        )
+        self._look_above(split_lines(first.text)[: self._head.above])
         for line in range(1, self._head.above + 1):
             self._report.rows += 1
             self._report.ignore(line, "above the header")
@@ -92,6 +99,14 @@ class Delimited:
         if rest:
             yield Segment(rest, first.line + skip, first.doubtful)
         yield from segments
+
+    def _look_above(self, lines: list[str]) -> None:
+        """Raises Fatal where a line above the header reads like an item."""
+        reader = records(lines, delimiter=self._head.delimiter, quote=self._settings.format.quote, strict=False)
+        before = 0
+        for record in reader:
+            self._sense.refuse_above(record, line=before + 1, above=self._head.above)
+            before = reader.line_num
 
     def _block(self, segment: Segment) -> tuple[Block | None, Segment]:
         quote = self._settings.format.quote
@@ -131,8 +146,9 @@ class Delimited:
         while True:
             try:
                 for record in reader:
-                    line = segment.line + before
-                    before = reader.line_num
+                    line, first, before = segment.line + before, before, reader.line_num
+                    if before - first > 1 and self._swallows(lines[first:before], line):
+                        continue
                     if self._sound(record, line, doubtful=segment.doubtful):
                         rows.append(record)
                         starts.append(line)
@@ -142,18 +158,43 @@ class Delimited:
                 # This text of the csv module is what tells an open record from a broken one; a test holds it.
                 if "unexpected end of data" in str(error):
                     return rows, starts, Segment("".join(lines[before:]), line, segment.doubtful)
-                self._malformed(str(error), line, lines[before])
+                self._malformed(str(error), line, lines[before : reader.line_num])
                 before = reader.line_num
 
-    def _malformed(self, error: str, line: int, text: str) -> None:
+    def _swallows(self, lines: list[str], line: int) -> bool:
+        """Whether a row of several lines holds another row: a quote that is not meant took it in."""
+        quote = self._settings.format.quote
+        inner = self._sense.swallowed(lines, quote) if quote else None
+        if inner is None:
+            return False
         self._report.rows += 1
         self._report.refused += 1
-        self._report.problem(
-            "bad_quotes",
-            f"the quotes of this row do not fit ({error}); put the field in quotes and double those inside it",
-            line=line,
-            value=text.rstrip("\r\n"),
+        self._report.block(
+            self._report.make(
+                "swallowed_row",
+                f"a quoted text of this row goes on over line {line + inner}, which reads like a row of its own; close the "
+                "quote where the text ends, or state [expect] items if the text is meant like that",
+                line=line,
+                value=lines[inner].rstrip("\r\n"),
+            )
         )
+        return True
+
+    def _malformed(self, error: str, line: int, lines: list[str]) -> None:
+        """A row whose quotes do not fit. One of several lines may hold others, so that it cannot be left out alone."""
+        self._report.rows += 1
+        over = f" that goes on to line {line + len(lines) - 1}" if len(lines) > 1 else ""
+        problem = self._report.make(
+            "bad_quotes",
+            f"the quotes of this row{over} do not fit ({error}); put the field in quotes and double those inside it",
+            line=line,
+            value=lines[0].rstrip("\r\n"),
+        )
+        if over:
+            self._report.refused += 1
+            self._report.block(problem)
+        else:
+            self._report.refuse([problem])
 
     def _sound(self, record: list[str], line: int, *, doubtful: bool) -> bool:
         self._report.rows += 1
@@ -201,6 +242,14 @@ class Delimited:
 
     def _assemble(self, columns: Sequence[Sequence[str]], lines: Sequence[int]) -> Block | None:
         """The mapped and carried columns of some rows; rows in which every cell is blank are ignored."""
+        odd = self._sense.odd(columns, lines)
+        if odd:
+            for problem in odd.values():
+                self._report.refuse([problem])
+            keep = [place not in odd for place in range(len(lines))]
+            columns, lines = [list(compress(column, keep)) for column in columns], list(compress(lines, keep))
+            if not lines:
+                return None
         roles = self._settings.item.roles()
         at = {role: columns[self._layout.position(name)] for role, name in roles.items()}
         block = Block(

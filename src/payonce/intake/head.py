@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from payonce.intake.columns import wanted
+from payonce.intake.ids import trimmed
 from payonce.intake.rawtext import split_lines
 from payonce.intake.report import Fatal, Report
 from payonce.intake.settings import InputSettings
@@ -88,7 +89,7 @@ def _candidates(lines: list[str], delimiter: str, *, above: int, quote: str) -> 
     before = 0
     try:
         for _, record in zip(range(_RECORDS), reader, strict=False):
-            names = tuple(cell.strip() for cell in record)
+            names = tuple(map(trimmed, record))
             if any(names):
                 yield Head(delimiter, above + before, reader.line_num - before, names)
             before = reader.line_num

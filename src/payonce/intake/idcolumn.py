@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-from payonce.intake.ids import MAX_LENGTH, IdFault, fault_of, like_a_number, lost_digits, suspects
+from payonce.intake.ids import LOST, MAX_LENGTH, IdFault, fault_of, like_a_number, lost_digits, suspects, trimmed
 from payonce.intake.report import Report
 
 _FLOAT = IdFault(
@@ -57,9 +57,9 @@ class IdColumn:
         return texts
 
     def _trimmed(self, texts: Sequence[str], lines: Sequence[int]) -> list[str]:
-        trimmed = list(map(str.strip, texts))
-        if trimmed != list(texts):
-            changed = [place for place, text in enumerate(texts) if text != trimmed[place] and trimmed[place]]
+        bare = list(map(trimmed, texts))
+        if bare != list(texts):
+            changed = [place for place, text in enumerate(texts) if text != bare[place] and bare[place]]
             if changed:
                 self._report.note(
                     f"trimmed_{self._role}",
@@ -67,11 +67,12 @@ class IdColumn:
                     line=lines[changed[0]],
                     count=len(changed),
                 )
-        return trimmed
+        return bare
 
     def _odd(self, texts: Sequence[str], joined: str) -> Iterator[int]:
         """The places worth a closer look; none in a column of ids like most are."""
-        if "" in texts or not joined.isprintable() or max(map(len, texts)) > MAX_LENGTH:
+        lost = not joined.isascii() and LOST in joined
+        if lost or "" in texts or not joined.isprintable() or max(map(len, texts)) > MAX_LENGTH:
             return iter(range(len(texts)))
         if joined.isascii() and joined.isdigit():
             return self._long(texts)

@@ -13,33 +13,12 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Final
 
+from payonce.intake.idwords import MONTHS, PLACEHOLDERS, TOTALS
+
 MAX_LENGTH: Final = 512
+# What decoders put where they could not read a character.
+LOST: Final = "\ufffd"
 _TEXT_COLUMN: Final = "export the column as text and do not open the file in a spreadsheet before it is used"
-# As spreadsheets write them; an id such as MAR-01, all in capitals, was not touched by one.
-_MONTH: Final = (
-    "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|Mrz|Mär|März|Mai|Okt|Dez|"
-    "janv|févr|avr|juil|août|déc|ene|abr|ago|dic|giu|lug|ott|mrt|mei|okt"
-)
-_PLACEHOLDERS: Final = (
-    "nan null none nil na n/a n.a. nat undefined missing empty inf -inf +inf infinity -infinity <na> (null) (blank) - -- ? "
-    "true false wahr falsch vrai faux"
-)
-_WORDS: Final = frozenset(_PLACEHOLDERS.split())
-_TOTALS: Final = frozenset(
-    [
-        "total",
-        "totals",
-        "grand total",
-        "subtotal",
-        "sum",
-        "summe",
-        "gesamt",
-        "gesamtsumme",
-        "insgesamt",
-        "somme",
-        "totale",
-    ]
-)
 _SCIENTIFIC: Final = re.compile(r"[-+]?(?:\d+(?:[.,]\d+)?[eE][-+]\d{1,3}|\d[.,]\d+[eE]\d{1,3})", re.ASCII)
 _FLOAT: Final = re.compile(r"[-+]?\d+[.,]0+", re.ASCII)
 # No grouping begins with a zero.
@@ -50,7 +29,7 @@ _GROUPED: Final = re.compile(
 _DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])"
 _NUMBER_OF_MONTH: Final = r"(?:0?[1-9]|1[0-2])"
 _DATE: Final = re.compile(
-    rf"\d{{1,2}}[-. /]{{1,2}}(?:{_MONTH})\.?(?:[-. /]{{1,2}}\d{{2,4}})?|(?:{_MONTH})\.?[-. /]{{1,2}}\d{{2,4}}"
+    rf"\d{{1,2}}[-. /]{{1,2}}(?:{MONTHS})\.?(?:[-. /]{{1,2}}\d{{2,4}})?|(?:{MONTHS})\.?[-. /]{{1,2}}\d{{2,4}}"
     rf"|(?:{_DAY}/{_NUMBER_OF_MONTH}|{_NUMBER_OF_MONTH}/{_DAY})/(?:\d{{4}}|\d\d)|{_DAY}\.{_NUMBER_OF_MONTH}\.\d{{4}}"
     r"|\d{4}-\d\d-\d\d[ T]00:00:00(?:\.0+)?",
     re.ASCII,
@@ -58,13 +37,15 @@ _DATE: Final = re.compile(
 _ERROR: Final = re.compile(
     r"#[A-ZÀ-Ý][A-ZÀ-Ý0-9/_]*[!?]|#N/A(?: N/A)?|#NV|#ND|#N/D|#DIV/0!|#GETTING_DATA", re.IGNORECASE
 )
-_NUMBERLIKE: Final = re.compile(r"\d+[eE]\d+", re.ASCII)
+_NUMBERLIKE: Final = re.compile(r"\d+(?:[eE]\d+|[.,]\d+)", re.ASCII)
+# Leaving a text without it never makes it another one to a reader; str.strip leaves it.
+_NO_WIDTH: Final = "\ufeff"
 # What a mangled id that is no word looks like at first sight; plain numbers of up to 15 digits are none.
 _AT_FIRST: Final = re.compile(
     r"[-+#='’?<(]|(?!\d{1,15}$)\d[\d.,'’ \u00a0\u202f\u2009]*(?:[eE][-+]?\d+)?$|\d{1,2}[-. /]|\d{4}-\d\d-\d\d[ T]00"
-    rf"|(?:{_MONTH})[-. /]"
+    rf"|(?:{MONTHS})[-. /]"
 )
-_SHORT_WORDS: Final = _WORDS | _TOTALS
+_SHORT_WORDS: Final = PLACEHOLDERS | TOTALS
 _INITIALS: Final = frozenset("0123456789+-#='’?<(")
 _LONGEST_MONTH: Final = 10
 _WORD_INITIALS: Final = frozenset(word[0] for word in _SHORT_WORDS)
@@ -90,7 +71,17 @@ def fault_of(text: str) -> IdFault | None:
         if bad is not None:
             what = "an unpaired surrogate" if unicodedata.category(bad) == "Cs" else "a control character"
             return IdFault("bad_character", f"holds {what} (U+{ord(bad):04X}); remove it")
+    if LOST in text:
+        return _spoilt("holds U+FFFD, which stands for a character that was lost on the way; export it again as UTF-8")
     return mangled(text) if may_be_mangled(text) else None
+
+
+def trimmed(text: str) -> str:
+    """A text without the blanks around it, no-break spaces of any width included."""
+    bare = text.strip()
+    while bare[:1] == _NO_WIDTH or bare[-1:] == _NO_WIDTH:
+        bare = bare.strip(_NO_WIDTH).strip()
+    return bare
 
 
 def may_be_mangled(text: str) -> bool:
@@ -115,9 +106,9 @@ def suspects(texts: Sequence[str]) -> Iterator[int]:
 def mangled(text: str) -> IdFault | None:
     """Whether a spreadsheet or a data frame made this of another id. Nothing is guessed back."""
     lower = text.lower()
-    if lower in _WORDS:
+    if lower in PLACEHOLDERS:
         return IdFault("missing_id", f"reads {text!r}, which stands for no value; every row needs one")
-    if lower in _TOTALS:
+    if lower in TOTALS:
         return IdFault("total_row", f"reads {text!r}: a row of totals is no item; remove it from the file")
     if not text.strip("#"):
         return _spoilt("is what a spreadsheet shows where a column is too narrow; widen the column and export again")
@@ -149,7 +140,7 @@ def _spoilt(why: str) -> IdFault:
 
 
 def like_a_number(text: str) -> bool:
-    """An id such as ``12E4``: kept exactly, but the next spreadsheet would take it for a number. Worth a warning."""
+    """An id such as ``12E4`` or ``1.234``: kept exactly, but the next spreadsheet would take it for a number. Worth a warning."""
     return _NUMBERLIKE.fullmatch(text) is not None
 
 

@@ -15,27 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
+from payonce.intake.encodings import EncodingFault, agreed, foreign
 from payonce.intake.report import Fatal, Report
 
 CHUNK: Final = 1 << 18
 # A line of this many characters is a sign of a file that has no lines.
 LONGEST_LINE: Final = 1 << 26
-_MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_FOREIGN: Final = (
-    (b"PK\x03\x04", "an Excel workbook or another zip file", "give it its own ending (.xlsx), or unpack it"),
-    (b"PAR1", "a Parquet file", "give it its own ending (.parquet)"),
-    (b"\x1f\x8b", "a gzip file", "unpack it"),
-    (b"\x28\xb5\x2f\xfd", "a zstd file", "unpack it"),
-    (b"%PDF", "a PDF document", "export the data as CSV"),
-    (b"\xd0\xcf\x11\xe0", "an old Excel workbook (.xls)", "save it as .xlsx or CSV"),
-    (b"SQLite format 3", "a SQLite database", 'use input = {url = "sqlite:FILE", query = "..."}'),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,46 +130,17 @@ class TextFile:
     def _start(self, first: bytes) -> tuple[codecs.IncrementalDecoder, bytes]:
         if not first:
             raise Fatal(self._report.make("empty_file", f"{self._raw.path.name} is empty; there is nothing to do"))
-        for magic, what, fix in _FOREIGN:
-            if first.startswith(magic):
-                raise Fatal(
-                    self._report.make("wrong_format", f"{self._raw.path.name} is {what}, not text; {fix}", line=1)
-                )
-        mark, marked = next(((m, e) for m, e in _MARKS if first.startswith(m)), (b"", None))
-        self.encoding = self._agreed(marked, first)
+        known = foreign(first)
+        if known is not None:
+            what, fix = known
+            raise Fatal(self._report.make("wrong_format", f"{self._raw.path.name} is {what}, not text; {fix}", line=1))
+        try:
+            self.encoding, mark = agreed(self._declared, first)
+        except EncodingFault as fault:
+            raise Fatal(self._report.make(fault.code, fault.message, line=1)) from None
         # Wide encodings have no byte that could stand alone: there the first fault ends the reading.
         errors = "strict" if self.encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
-        return codecs.getincrementaldecoder(self.encoding)(errors), first[len(mark) :]
-
-    def _agreed(self, marked: str | None, first: bytes) -> str:
-        if self._declared is None:
-            head = first[:400]
-            if marked is None and head.count(0) * 3 > len(head):
-                raise Fatal(
-                    self._report.make(
-                        "bad_encoding",
-                        "the file looks like UTF-16 without a byte order mark; "
-                        'declare [input] encoding = "utf-16-le" (or "utf-16-be"), or save it as UTF-8',
-                        line=1,
-                    )
-                )
-            return marked or "utf-8"
-        name = _known(self._declared)
-        if name is None:
-            raise Fatal(
-                self._report.make(
-                    "unknown_encoding", f"[input] encoding {self._declared!r} is not known; use utf-8 or cp1252, say"
-                )
-            )
-        if marked is not None and not marked.startswith(name.removesuffix("-sig")):
-            raise Fatal(
-                self._report.make(
-                    "bad_encoding",
-                    f"the file is marked as {marked}, but [input] encoding says {self._declared}; leave encoding out",
-                    line=1,
-                )
-            )
-        return marked or name
+        return codecs.getincrementaldecoder(self.encoding)(errors), first[mark:]
 
     def _decode(self, decoder: codecs.IncrementalDecoder, data: bytes, *, final: bool = False) -> str:
         try:
@@ -210,15 +166,6 @@ def _encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _known(name: str) -> str | None:
-    try:
-        info = codecs.lookup(name)
-        usable = isinstance(info.decode(b"a,b\n" * 4, "strict")[0], str)
-    except (LookupError, UnicodeError, ValueError, TypeError):
-        return None
-    return info.name if usable else None
 
 
 def count_lines(text: str) -> int:

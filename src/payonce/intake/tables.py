@@ -5,13 +5,13 @@ Every wrong setting is a value of its own, so that whoever reads the batch file 
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
 from payonce.intake.amounts import read_currency
+from payonce.intake.encodings import text_encoding
 from payonce.intake.settings import FileFormat, ItemColumns, Query
 
 _MAPPED: Final = ("id", "target", "amount", "amount_minor")
@@ -31,16 +31,9 @@ def _one_character(value: Any) -> bool:
     return isinstance(value, str) and (len(value) == 1 or value == "tab") and value not in '\r\n"'
 
 
-def _encoding(value: Any) -> bool:
-    try:
-        return isinstance(value, str) and isinstance(codecs.lookup(value).decode(b"a", "strict")[0], str)
-    except (LookupError, UnicodeError, ValueError, TypeError):
-        return False
-
-
 # What each setting of [input] may be, in words and as a test.
 _INPUT: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
-    "encoding": ('the name of a text encoding, such as "utf-8" or "cp1252"', _encoding),
+    "encoding": ('the name of a text encoding, such as "utf-8" or "cp1252"', lambda v: text_encoding(v) is not None),
     "delimiter": ('one character, such as ";", or "tab"', _one_character),
     "quote": ("one character, or empty where fields are never quoted", lambda v: isinstance(v, str) and len(v) <= 1),
     "decimal": ('"." or ","', lambda v: v in (".", ",")),

@@ -51,6 +51,7 @@ SOUND = [
     *["550e8400-e29b-41d4-a716-446655440000", "12/34/56", "0079,123", "12-34-56", "10.11.12", "12.345.678-9"],
     "079 123 456",
     "21 00000 00003 13947",
+    *["total_1", "Totally", "Summer", "sums-1", "1.234", "2026.01", "MAR-01", "out-12", "Total-7"],
 ]
 MANGLED = [
     *[
@@ -92,6 +93,7 @@ MANGLED = [
     "1\u202f234",
     "Sept 2025",
     "2025-03-01 00:00:00",
+    *["01-mar", "mar-24", "12-juin", "24-maj"],
 ]
 
 
@@ -110,7 +112,7 @@ def test_mangled_ids_do_not(text: str) -> None:
     assert list(suspects(["ch_3N1abcdefghijk", text])) == [1]
 
 
-@pytest.mark.parametrize("text", ["nan", "NULL", "None", "N/A", "-", "undefined", "TRUE", "<NA>", "?"])
+@pytest.mark.parametrize("text", ["nan", "NULL", "None", "N/A", "-", "undefined", "TRUE", "<NA>", "?", r"\N"])
 def test_placeholders_are_missing_ids(text: str) -> None:
     """A word for nothing is no id."""
     fault = fault_of(text)
@@ -118,7 +120,13 @@ def test_placeholders_are_missing_ids(text: str) -> None:
     assert fault.code == "missing_id"
 
 
-@pytest.mark.parametrize("text", ["Total", "SUMME", "Grand total", "gesamtsumme"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *["Total", "SUMME", "Grand total", "gesamtsumme", "Total:", "Summe :", "TOTAL EUR", "Zwischensumme:", "Samtals"],
+        *["Итого:", "合計", "Totaal", "Suma", "sous-total"],
+    ],
+)
 def test_total_rows_are_no_items(text: str) -> None:
     """A row of totals at the end of an export would pay the sum of everything once more."""
     fault = fault_of(text)
@@ -187,3 +195,16 @@ def test_long_numbers_that_all_end_in_zeros_are_refused(tmp_path: Path) -> None:
     ) as intake:
         assert intake.ok
         assert [(note.code, note.count) for note in intake.notes] == [("round_id", 3)]
+
+
+def test_a_lost_character_anywhere_in_a_column_is_found(tmp_path: Path) -> None:
+    """U+FFFD stands where a decoder gave up: two ids may have become one, and neither is the provider's."""
+    with read_file(ids_file(tmp_path, "é-1", "caf\ufffd-2", "é-3")) as intake:
+        assert codes(intake) == {3: "mangled_id"}
+
+
+def test_ids_that_a_spreadsheet_would_take_for_numbers_are_said(tmp_path: Path) -> None:
+    """They are kept exactly; who opens the file before the next batch should know."""
+    with read_file(ids_file(tmp_path, "A1", "12E4", "1.234", "2026.01")) as intake:
+        assert intake.ok and intake.counts.items == 4
+        assert [(note.code, note.count) for note in intake.notes] == [("numberlike_id", 3)]
