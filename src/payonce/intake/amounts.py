@@ -13,12 +13,16 @@ from typing import Any, Final
 
 from payonce.core.errors import MoneyError
 from payonce.core.money import MAX_MINOR, currency_code, exponent, format_minor, parse_minor
-from payonce.intake.numbers import Evidence, NumberFormat, Sign
+from payonce.intake.numbers import Evidence, NumberFormat, Sign, looks_like_number
+from payonce.intake.shown import Fault, kind_of
 
 _PLACEHOLDERS: Final = "null nan none nil na n/a nat undefined - -- ? <na> (null)"
 _NO_VALUE: Final = frozenset(_PLACEHOLDERS.split())
 _FIX_FLOAT: Final = "stands as a binary float, which is no exact amount; give it as text, as a whole number of minor units, or as a decimal"
 
+# The longest plain amount that is worth a look; the largest one that can be money has 20 digits.
+_LONGEST: Final = 30
+_NAMES: Final = {Sign.POINT: "point", Sign.COMMA: "comma"}
 # What proves a decimal point without a doubt, in a form that needs no rewriting.
 _USUAL: Final = re.compile(r"\d+\.\d\d?", re.ASCII)
 # A whole column of it, with as many decimals as most currencies have, and far from what is too large.
@@ -65,14 +69,18 @@ class AmountReader:
                 found = self._text(value.strip(), currency, line)
             case None:
                 return AmountFault("missing_amount", "is missing; every row needs an amount")
-            case bool() | float():
+            case bool():
+                return AmountFault("bad_amount", "is true or false, no amount")
+            case float():
                 return AmountFault("float_money", _FIX_FLOAT)
             case int():
                 found = value if self._minor else value * 10 ** exponent(currency)
             case Decimal():
                 found = self._decimal(value, currency)
+            case Fault():
+                return AmountFault("bad_amount", f"is {value.why}")
             case _:
-                return AmountFault("bad_amount", f"is a {type(value).__name__}, no amount")
+                return AmountFault("bad_amount", f"is {kind_of(value)}, no amount")
         return self._within(found, currency) if isinstance(found, int) else found
 
     def column(self, texts: Sequence[str], currency: str) -> Sequence[int] | None:
@@ -117,16 +125,28 @@ class AmountReader:
             return self._unreadable(sign)
         return self._exactly(plain, currency)
 
+    def unusable(self, value: Any) -> AmountFault | None:
+        """What is wrong with an amount in any currency; None where that depends on the currency."""
+        if isinstance(value, str):
+            text = value.strip()
+            if text and text.lower() not in _NO_VALUE:
+                return None if looks_like_number(text) else self._unreadable(Sign.NOTHING)
+        elif isinstance(value, int | Decimal) and not isinstance(value, bool):
+            return None
+        found = self.read(value, "USD", line=0)
+        return found if isinstance(found, AmountFault) else None
+
     def _unreadable(self, sign: Sign) -> AmountFault:
-        other = {Sign.POINT: Sign.COMMA, Sign.COMMA: Sign.POINT}.get(sign)
-        if other is not None and sign.value != self._number.decimal and other in self.evidence.first:
+        form = f"1234{self._number.decimal}50"
+        if sign not in _NAMES or sign.value == self._number.decimal:
+            return AmountFault("bad_amount", f"is not an amount written like {form}; no symbols, signs or words")
+        other = Sign.POINT if sign is Sign.COMMA else Sign.COMMA
+        if other in self.evidence.first:
             line, text = self.evidence.first[other]
-            return AmountFault(
-                "mixed_numbers", f"is written in another way than {text!r} in line {line}; use one way only"
-            )
-        return AmountFault(
-            "bad_amount", f"is not an amount written like 1234{self._number.decimal}50; no symbols, signs or words"
-        )
+            why = f"is written in another way than {text!r} in line {line}; use one way only"
+            return AmountFault("mixed_numbers", why)
+        why = f"has a decimal {_NAMES[sign]}, and amounts are read as written like {form}; use one way only"
+        return AmountFault("bad_amount", f"{why}, or correct [input] decimal")
 
     def _exactly(self, plain: str, currency: str) -> int | AmountFault:
         if self._minor:
@@ -135,6 +155,11 @@ class AmountReader:
                 return AmountFault("bad_amount", "is not a whole number of minor units")
             minor = int(whole) if len(whole) < 40 else MAX_MINOR + 1
         else:
+            if len(plain) > _LONGEST:
+                # Zeros at the end lose nothing, however many there are.
+                plain = plain.rstrip("0").rstrip(".") if "." in plain else plain
+                if len(plain) > _LONGEST:
+                    return AmountFault("bad_amount", f"has {len(plain)} characters; check the amount")
             try:
                 minor = parse_minor(plain, currency)
             except MoneyError as error:

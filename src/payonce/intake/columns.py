@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Final
 
 from payonce.core.errors import Problem
 from payonce.intake.amounts import AmountFault, read_currency
-from payonce.intake.report import Fatal, Report
+from payonce.intake.report import Fatal, Report, cut
 from payonce.intake.settings import MONEY_OPERATIONS, TEMPLATE_NAMES, FileFormat, InputSettings, ItemColumns
 
 _LISTED: Final = 30
@@ -95,8 +96,7 @@ def _missing(names: Sequence[str], needed: Iterable[str], report: Report, line: 
     for column in needed:
         if column in there:
             continue
-        near = nearest(column, there)
-        advice = f"did you mean {near!r}? " if near else ""
+        advice = _advice(column, there)
         problems.append(
             report.make(
                 "missing_column",
@@ -106,6 +106,24 @@ def _missing(names: Sequence[str], needed: Iterable[str], report: Report, line: 
             )
         )
     return problems
+
+
+def _advice(column: str, there: Sequence[str]) -> str:
+    """What was probably meant, where something there looks like it."""
+    near = nearest(column, there)
+    if len(there) == 1 and column in there[0]:
+        return "all of it stands in one column: declare [input] delimiter, or split it; "
+    if near is None:
+        return ""
+    if near != column and alike(near) == alike(column):
+        return f"did you mean {ascii(near)}, which looks the same as {ascii(column)} but has other characters? "
+    return f"did you mean {near!r}? "
+
+
+def alike(text: str) -> str:
+    """What people see of a text: composed and decomposed letters are the same, invisible characters are none."""
+    composed = unicodedata.normalize("NFKC", text)
+    return "".join(c for c in composed if unicodedata.category(c) != "Cf").strip()
 
 
 def _repeated(names: Sequence[str], report: Report, line: int | None) -> list[Problem]:
@@ -141,11 +159,12 @@ _MAPPABLE: Final = frozenset({"id", "target", "amount", "amount_minor", "currenc
 
 def nearest(name: str, there: Sequence[str]) -> str | None:
     """The column that was probably meant: the same without case, else the most similar one."""
-    same = next((other for other in there if other.casefold() == name.casefold()), None)
+    seen = alike(name).casefold()
+    same = next((other for other in there if alike(other).casefold() == seen), None)
     return same or next(iter(get_close_matches(name, there, n=1, cutoff=0.5)), None)
 
 
 def listed(names: Sequence[str]) -> str:
     """Names for a message; a long list is cut."""
-    shown = ", ".join(repr(name) for name in names[:_LISTED]) or "none"
+    shown = ", ".join(repr(cut(name)) for name in names[:_LISTED]) or "none"
     return shown + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")

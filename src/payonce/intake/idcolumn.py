@@ -9,6 +9,7 @@ from typing import Any
 
 from payonce.intake.ids import LOST, MAX_LENGTH, IdFault, fault_of, like_a_number, lost_digits, suspects, trimmed
 from payonce.intake.report import Report
+from payonce.intake.shown import Fault, kind_of, shown
 
 _FLOAT = IdFault(
     "float_id",
@@ -51,7 +52,7 @@ class IdColumn:
         for place, value in enumerate(values):
             made = text_of(value)
             if isinstance(made, IdFault):
-                self._refuse(made, str(value), lines[place], place, bad)
+                self._refuse(made, shown(value), lines[place], place, bad)
                 made = "?"
             texts.append(made)
         return texts
@@ -107,7 +108,7 @@ class IdColumn:
             if self.first_lost is None:
                 self.first_lost = (line, text)
 
-    def _refuse(self, fault: IdFault, value: str, line: int, place: int, bad: list[int]) -> None:
+    def _refuse(self, fault: IdFault, value: str | None, line: int, place: int, bad: list[int]) -> None:
         bad.append(place)
         code = fault.code if self._role == "id" else fault.code.replace("_id", f"_{self._role}")
         message = f"the {self._role} {fault.message}"
@@ -148,6 +149,8 @@ def text_of(value: Any) -> str | IdFault:
             return _NO_VALUE
         case bool():
             return IdFault("bad_id", "is true or false, no id")
+        case Fault():
+            return IdFault("mangled_id", f"is {value.why}")
         case int():
             return str(value)
         case float():
@@ -159,4 +162,4 @@ def text_of(value: Any) -> str | IdFault:
         case uuid.UUID():
             return str(value)
         case _:
-            return IdFault("bad_id", f"is a {type(value).__name__}, no text; store ids as text")
+            return IdFault("bad_id", f"is {kind_of(value)}, no text; store ids as text")

@@ -108,6 +108,11 @@ def sign_of(text: str) -> Sign:
     return Sign.NOTHING if reads is None else Sign(decimal)
 
 
+def looks_like_number(text: str) -> bool:
+    """Whether a text is made of what numbers are made of, in any way of writing them."""
+    return _SHAPE.fullmatch(text) is not None
+
+
 class Evidence:
     """What the values of a file say together. Remembers the first line and value of each kind."""
 

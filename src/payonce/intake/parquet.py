@@ -54,7 +54,11 @@ class Parquet:
                 yield from self._all(database, str(link))
             except duckdb.Error as error:
                 why = first_line(error).replace(str(link), self._path.name)
-                raise Fatal(self._report.make("unreadable", f"the Parquet file cannot be read: {why}")) from None
+                raise Fatal(
+                    self._report.make(
+                        "unreadable", f"the file is damaged or no Parquet file ({why}); write it again"
+                    )
+                ) from None
         after = self._path.stat()
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
             raise Fatal(self._report.make("input_changed", "the file was changed while it was read; start again"))
@@ -62,15 +66,43 @@ class Parquet:
     def _all(self, database: Any, link: str) -> Iterator[Block]:
         described = database.execute("DESCRIBE SELECT * FROM read_parquet(?)", [link]).fetchall()
         described = [(str(name), str(kind)) for name, kind, *_ in described]
+        columns = self._as_named(database, link, described)
         found = database.execute(f"SELECT {self._chosen(described)} FROM read_parquet(?)", [link])  # noqa: S608
-        self._rows = TypedRows([name for name, _ in described], self._settings, report=self._report, line=None)
-        refuse_floats(described, self._settings, report=self._report)
+        self._rows = TypedRows([name for name, _ in columns], self._settings, report=self._report, line=None)
+        refuse_floats(columns, self._settings, report=self._report)
         line = 1
         while batch := found.fetchmany(ROWS):
             block = self._rows.block(batch, range(line, line + len(batch)))
             line += len(batch)
             if block is not None:
                 yield block
+
+    def _as_named(self, database: Any, link: str, described: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Each column under its own name: DuckDB names one anew that is equal to another but for case.
+
+        Raises Fatal where a decimal has more digits than DuckDB keeps, which gives a float of it.
+        """
+        schema = database.execute(
+            "SELECT name, coalesce(num_children, 0), concat(logical_type, converted_type) FROM parquet_schema(?)", [link]
+        ).fetchall()
+        tops = _top_columns(schema)
+        if len(tops) != len(described):
+            return list(described)
+        carried = self._settings.item.fields
+        taken = {*self._settings.item.roles().values(), *(carried or ())}
+        problems = [
+            self._report.make(
+                "uncarried_value",
+                f"column {name!r} is a decimal of more digits than can be read exactly (38); store it as text, or choose the "
+                "columns to carry with [item] fields",
+                column=name,
+            )
+            for (name, marks), (_, kind) in zip(tops, described, strict=True)
+            if "decimal" in marks.lower() and kind in _FLOATS and (carried is None or name in taken)
+        ]
+        if problems:
+            raise Fatal(*problems)
+        return [(name, kind) for (name, _), (_, kind) in zip(tops, described, strict=True)]
 
     def _chosen(self, described: Sequence[tuple[str, str]]) -> str:
         """All columns; times with nanoseconds as text, since Python's would lose them, unless a form is declared."""
@@ -79,6 +111,20 @@ class Parquet:
             return "*"
         names = ['"' + name.replace('"', '""') + '"' for name in fine]
         return f"* REPLACE ({', '.join(f'{name}::VARCHAR AS {name}' for name in names)})"
+
+
+def _top_columns(schema: Sequence[tuple[Any, int, Any]]) -> list[tuple[str, str]]:
+    """Name and marks of the columns themselves, of a schema that lists their inner parts behind each."""
+    found: list[tuple[str, str]] = []
+    place = 1
+    while place < len(schema):
+        name, inner, marks = schema[place]
+        found.append((str(name), str(marks)))
+        place += 1
+        while inner:
+            inner += schema[place][1] - 1
+            place += 1
+    return found
 
 
 def duck(folder: str) -> Any:

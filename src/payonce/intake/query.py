@@ -107,7 +107,8 @@ class QueryRows:
         name = unquote(rest.removeprefix("//").partition("?")[0]) if rest.startswith("//") else rest
         path = self._base_dir / name
         if not path.is_file():
-            raise Fatal(self._report.make("input_missing", f"the database {name} does not exist"))
+            code, what = ("not_a_file", "is not a file") if path.exists() else ("input_missing", "does not exist")
+            raise Fatal(self._report.make(code, f"the database {name} {what}; check the url of [batch] input"))
         return path
 
     @contextmanager
@@ -130,7 +131,12 @@ class QueryRows:
                 database.execute(f"ATTACH {_quoted(str(path.resolve()))} AS input (READ_ONLY)")
                 database.execute("USE input")
                 database.execute("SET enable_external_access = false")
-                yield self._with_result(database.execute(self._query.query))
+                statements = database.extract_statements(self._query.query)
+                if len(statements) != 1:
+                    # DuckDB would run all of them and give the rows of the last one.
+                    what = f"the query holds {len(statements)} statements; it must be one SELECT"
+                    raise Fatal(self._report.make("unreadable", what))
+                yield self._with_result(database.execute(statements[0]))
         except duckdb.Error as error:
             raise self._failed(error) from None
 

@@ -19,6 +19,8 @@ from payonce.intake.scratch import scratch_file
 T = TypeVar("T")
 IN_MEMORY: Final = 1000
 SHOWN: Final = 120
+# A message that lists many columns is longer than a value.
+LONGEST: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,11 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def cut(text: str, most: int = SHOWN) -> str:
+    """A text short enough to be shown, with its length where it is not all of it."""
+    return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
+
+
 @dataclass(slots=True)
 class Report:
     """Collects what one reading finds. ``file`` is the name that problems show, ``named_in`` the setting or option that
@@ -149,9 +156,8 @@ class Report:
         self, code: str, message: str, *, line: int | None = None, column: str | None = None, value: str | None = None
     ) -> Problem:
         """A problem of this file; a long value is cut for showing."""
-        if value is not None:
-            value = printable(value if len(value) <= SHOWN else f"{value[:SHOWN]}... ({len(value)} characters)")
-        return Problem(self.file, line, None if column is None else printable(column), value, code, printable(message))
+        value, column = (None if text is None else printable(cut(text)) for text in (value, column))
+        return Problem(self.file, line, column, value, code, printable(cut(message, LONGEST)))
 
     def ignore(self, line: int, why: str) -> None:
         """A row that was read and is no item."""

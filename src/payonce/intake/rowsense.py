@@ -90,12 +90,7 @@ class RowSense:
         if name in columns[self._id] or f"\ufeff{name}" in columns[self._id]:
             for place, text in enumerate(columns[self._id]):
                 if trimmed(text) == name and self._is_header(columns, place):
-                    found[place] = self._report.make(
-                        "repeated_header",
-                        "the header stands here again, as where files were joined; remove the line",
-                        line=lines[place],
-                        value=self._delimiter.join([column[place] for column in columns]),
-                    )
+                    found[place] = self.header_again([column[place] for column in columns], lines[place])
         for behind in self._behind:
             if not any(columns[behind]):
                 continue
@@ -109,6 +104,15 @@ class RowSense:
                         value=self._delimiter.join([column[place] for column in columns]),
                     )
         return found
+
+    def header_again(self, cells: Sequence[str], line: int) -> Problem:
+        """The problem that a row is no item but the header."""
+        return self._report.make(
+            "repeated_header",
+            "the header stands here again, as where files were joined; remove the line",
+            line=line,
+            value=self._delimiter.join(cells),
+        )
 
     def _is_header(self, columns: Sequence[Sequence[str]], place: int) -> bool:
         return all(trimmed(columns[at][place]) == name for at, name in self._at)

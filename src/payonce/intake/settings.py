@@ -75,6 +75,7 @@ class FileFormat:
     """How a file is written. None means: proven by the whole file, or refused where it is not.
 
     ``preamble`` is the number of lines above the header; ``thousands`` empty means that digits are not grouped;
+    ``hidden_rows`` is ``take`` or ``skip``: what becomes of a worksheet's hidden rows, which are refused if None;
     ``date_format`` (as in strftime) is how date cells of workbooks and databases are written as text, ISO 8601 if None.
     """
 
@@ -86,6 +87,7 @@ class FileFormat:
     date_format: str | None = None
     sheet: str | None = None
     preamble: int | None = None
+    hidden_rows: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,14 @@ _TEXT = (".csv", ".tsv", ".tab", ".txt")
 _JSON = (".jsonl", ".ndjson")
 _WORKBOOK = (".xlsx", ".xlsm")
 _PARQUET = (".parquet", ".pq")
+_UNPACK = "unpack the file first"
+_ADVICE = {
+    ".xls": "open it in a spreadsheet and save it as .xlsx or CSV",
+    ".xlsb": "open it in a spreadsheet and save it as .xlsx or CSV",
+    ".ods": "open it in a spreadsheet and save it as .xlsx or CSV",
+    ".json": "use .jsonl, with one object a line (jq -c '.[]' makes that of a list)",
+    **dict.fromkeys((".gz", ".zip", ".bz2", ".xz", ".zst", ".7z"), _UNPACK),
+}
 
 
 class Source(Protocol):
@@ -59,9 +67,5 @@ def open_source(settings: InputSettings, report: Report, *, base_dir: Path) -> S
         from payonce.intake.parquet import Parquet
 
         return Parquet(path, settings, report=report)
-    raise Fatal(
-        report.make(
-            "unknown_format",
-            f"{path.name}: the ending {ending!r} is not known; use .csv, .tsv, .jsonl, .xlsx or .parquet",
-        )
-    )
+    advice = _ADVICE.get(ending, "use .csv, .tsv, .jsonl, .xlsx or .parquet")
+    raise Fatal(report.make("unknown_format", f"{path.name}: the ending {ending!r} is not known; {advice}"))

@@ -43,6 +43,7 @@ _INPUT: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
     ),
     "date_format": ('a strftime form such as "%Y-%m-%d"', lambda v: isinstance(v, str) and "%" in v),
     "sheet": ("the name of a worksheet", lambda v: isinstance(v, str) and v != ""),
+    "hidden_rows": ('"take" or "skip"', lambda v: v in ("take", "skip")),
     "preamble": ("the number of lines above the header", lambda v: type(v) is int and v >= 0),
 }
 _ITEM: Final = (*_MAPPED, "currency", "fields")

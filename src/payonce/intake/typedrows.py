@@ -17,6 +17,7 @@ from payonce.intake.block import Block, Cells
 from payonce.intake.columns import Layout, layout
 from payonce.intake.report import Report
 from payonce.intake.settings import InputSettings
+from payonce.intake.shown import Fault, kind_of, shown, shown_number
 
 ROWS: Final = 4096
 
@@ -119,7 +120,7 @@ class TypedRows:
                 return None
             why, code = "holds a NUL character or broken text; the data is damaged", "bad_character"
         column = self._layout.columns[place]
-        return self._report.make(code, f"the value {why}", line=line, column=column, value=str(value))
+        return self._report.make(code, f"the value {why}", line=line, column=column, value=shown(value))
 
 
 def broken_text(text: str) -> bool:
@@ -157,16 +158,15 @@ def carried(value: Any, *, date_format: str | None, textual: bool) -> Any:
             return {
                 str(name): carried(inner, date_format=date_format, textual=textual) for name, inner in value.items()
             }
+        case Fault():
+            raise Uncarried(f"is {value.why}, or choose the columns to carry with [item] fields")
         case _:
             raise Uncarried(
-                f"is of a kind that items cannot carry ({type(value).__name__}); choose the columns to carry "
-                "with [item] fields"
+                f"is of a kind that items cannot carry ({kind_of(value)}); choose the columns to carry with [item] fields"
             )
 
 
 def _number(value: float, *, textual: bool) -> float | str:
     if not math.isfinite(value):
-        raise Uncarried("is no finite number")
-    if not textual:
-        return value
-    return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
+        raise Uncarried("is no finite number; correct it, or choose the columns to carry with [item] fields")
+    return shown_number(value) if textual else value

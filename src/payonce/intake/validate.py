@@ -12,6 +12,7 @@ from payonce.intake.block import Block, Cells
 from payonce.intake.idcolumn import IdColumn
 from payonce.intake.report import Report
 from payonce.intake.settings import MONEY_OPERATIONS, InputSettings
+from payonce.intake.shown import shown
 
 # So many different amounts of one currency are remembered at most.
 _REMEMBERED: Final = 100_000
@@ -110,7 +111,7 @@ class Validator:
         assert block.currencies is not None, "columns.py asks for a currency"
         values = block.currencies
         if block.typed:
-            values = [value if value is None else str(value) for value in values]
+            values = [value if value is None else shown(value) for value in values]
         known = {value: read_currency(value) for value in set(values)}
         first = next(iter(known.values()))
         if len(known) == 1 and isinstance(first, str):
@@ -133,8 +134,12 @@ class Validator:
             f"the currency {fault.message}",
             line=block.lines[place],
             column=self._currency_column,
-            value=None if value is None else str(value),
+            value=shown(value),
         )
+        # The row is refused anyway; what is wrong with its amount too need not wait for another try.
+        fault_too = None if self._amount_column is None or block.amounts is None else self._amounts.unusable(amount)
+        if fault_too is not None and not (_blank(amount) and not self._needs_money):
+            self._refuse_amount(fault_too, amount, block.lines[place])
 
     def _minors(
         self, block: Block, code: str, amounts: Sequence[Any], places: Sequence[int], bad: set[int]
@@ -169,9 +174,8 @@ class Validator:
         return minors
 
     def _refuse_amount(self, fault: AmountFault, value: Any, line: int) -> None:
-        shown = None if value is None else str(value)
         message = f"the amount {fault.message}"
-        self._report.problem(fault.code, message, line=line, column=self._amount_column, value=shown)
+        self._report.problem(fault.code, message, line=line, column=self._amount_column, value=shown(value))
 
 
 def _blank(value: Any) -> bool:

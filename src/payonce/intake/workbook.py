@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator, Sequence
-from decimal import Decimal
-from itertools import islice
+from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
 from payonce.intake.block import Block
 from payonce.intake.columns import listed, wanted
+from payonce.intake.encodings import foreign
+from payonce.intake.ids import trimmed
 from payonce.intake.rawtext import RawFile
 from payonce.intake.report import Fatal, Report
 from payonce.intake.settings import InputSettings
 from payonce.intake.typedrows import ROWS, TypedRows
+from payonce.intake.workbook_rows import WorkbookRows, cell_text
+from payonce.intake.workbook_scan import ScanError, scan
 
 _HEADER_ROWS: Final = 100
 _LARGEST: Final = 1 << 32
-_DIGITS: Final = 15
 
 
 class Workbook:
@@ -50,22 +52,29 @@ class Workbook:
         """All sound rows. Raises Fatal where the workbook cannot be read or no sheet can be chosen."""
         data = b"".join(self._raw.chunks())
         sheet = self._sheet(self._open(data))
+        try:
+            found = scan(data, sheet.name)
+        except ScanError as error:
+            raise Fatal(self._report.make("unreadable", f"sheet {sheet.name!r} cannot be read: {error}")) from None
         above, names = self._header(sheet)
-        self._rows = TypedRows(names, self._settings, report=self._report, line=above + 1, textual=True)
-        for line in range(1, above + 1):
-            self._report.rows += 1
-            self._report.ignore(line, "above the header")
-        rows = islice(sheet.iter_rows(), above + 1, None)
-        line = above + 2
-        while batch := list(islice(rows, ROWS)):
-            block = self._rows.block([self._exact(row) for row in batch], range(line, line + len(batch)))
-            line += len(batch)
+        typed = TypedRows(names, self._settings, report=self._report, line=above + 1, textual=True)
+        self._rows = typed
+        rows = WorkbookRows(names, self._settings, found, report=self._report)
+        rows.skip(islice(sheet.iter_rows(), above), header=above + 1)
+        below = chain(islice(sheet.iter_rows(), above + 1, None), rows.beyond(sheet.end[0] + 1, len(names)))
+        first = above + 2
+        while batch := list(islice(below, ROWS)):
+            kept, lines = rows.usable(batch, first)
+            first += len(batch)
+            block = typed.block(kept, lines) if kept else None
             if block is not None:
                 yield block
+        rows.finish()
 
     def _open(self, data: bytes) -> Any:
         import python_calamine
 
+        self._refuse_foreign(data[:4096])
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as parts:
                 size = sum(part.file_size for part in parts.infolist())
@@ -75,7 +84,20 @@ class Workbook:
         except python_calamine.PasswordError:
             raise Fatal(self._report.make("unreadable", "the workbook has a password; save it without one")) from None
         except (python_calamine.CalamineError, zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
-            raise Fatal(self._report.make("unreadable", f"the file is no readable .xlsx workbook: {error}")) from None
+            raise Fatal(self._report.make("unreadable", f"the file is no whole .xlsx workbook ({error}); save it again")) from None
+
+    def _refuse_foreign(self, first: bytes) -> None:
+        """Raises Fatal where the file is something else under a workbook's name, with what to do."""
+        if not first:
+            raise Fatal(self._report.make("empty_file", f"{self._raw.path.name} is empty; there is nothing to do"))
+        known = foreign(first)
+        if first.startswith(b"PK"):
+            return
+        if known is None and b"\0" not in first:
+            known = "a text file, perhaps CSV", "give it the ending .csv"
+        if known is not None:
+            what = f"{self._raw.path.name} is {known[0]}, no .xlsx workbook; {known[1]}"
+            raise Fatal(self._report.make("wrong_format", what))
 
     def _sheet(self, book: Any) -> Any:
         names: list[str] = book.sheet_names
@@ -92,10 +114,22 @@ class Workbook:
         needed = set(wanted(self._settings.item))
         fitting = [sheet for sheet in sheets if any(needed <= set(row) for _, row in _first_rows(sheet))]
         if len(sheets) == 1 or len(fitting) == 1:
-            return (fitting or sheets)[0]
+            return self._seen(book, (fitting or sheets)[0])
         shown = listed([sheet.name for sheet in fitting or sheets])
         why = "several sheets have the mapped columns" if fitting else "no sheet has all mapped columns"
         raise Fatal(self._report.make("missing_sheet", f'{why}: {shown}; declare [input] sheet = "NAME"'))
+
+    def _seen(self, book: Any, sheet: Any) -> Any:
+        """The sheet that was found, unless nobody who opens the workbook sees it."""
+        if any(about.name == sheet.name and str(about.visible).rpartition(".")[2] != "Visible" for about in book.sheets_metadata):
+            raise Fatal(
+                self._report.make(
+                    "missing_sheet",
+                    f"the only sheet with the mapped columns, {sheet.name!r}, is hidden; if it is meant, declare "
+                    f'[input] sheet = "{sheet.name}"',
+                )
+            )
+        return sheet
 
     def _load(self, book: Any, name: str) -> Any:
         import python_calamine
@@ -116,33 +150,10 @@ class Workbook:
             return rows[0]
         return max(rows, key=lambda row: len(needed & set(row[1])))
 
-    def _exact(self, row: Sequence[Any]) -> list[Any]:
-        """Amounts in number cells as the decimals that were typed, where that is certain."""
-        roles = self._settings.item.roles()
-        amount = roles.get("amount") or roles.get("amount_minor")
-        place = None if amount is None or self._rows is None else self._rows.columns.index(amount)
-        values = list(row)
-        if place is not None:
-            values[place] = typed_amount(values[place])
-        return values
-
-
-def typed_amount(value: Any) -> Any:
-    """The decimal that a person typed into a number cell; other values, and numbers of more digits, as they are."""
-    if not isinstance(value, float):
-        return value
-    try:
-        exact = Decimal(repr(value))
-    except ArithmeticError:
-        return value
-    if not exact.is_finite() or len(exact.normalize().as_tuple().digits) > _DIGITS:
-        return value
-    return exact
-
 
 def _first_rows(sheet: Any) -> Iterator[tuple[int, tuple[str, ...]]]:
     """The first rows that are not blank, with their places from 0; cells as trimmed text."""
     for place, row in enumerate(islice(sheet.iter_rows(), _HEADER_ROWS)):
-        names = tuple(str(cell).strip() for cell in row)
+        names = tuple(trimmed(cell_text(cell)) for cell in row)
         if any(names):
             yield place, names

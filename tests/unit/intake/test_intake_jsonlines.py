@@ -46,7 +46,7 @@ def test_floats_are_no_amounts(tmp_path: Path, amount: str) -> None:
 def test_a_float_is_refused_beside_an_equal_whole_number(tmp_path: Path) -> None:
     """1, 1.0 and true are equal to Python; only the first is an amount."""
     with read_file(lines(tmp_path, row(amount=1), row(ref="A2", amount=1.0), row(ref="A3", amount=True))) as intake:
-        assert codes(intake) == {2: "float_money", 3: "float_money"}
+        assert codes(intake) == {2: "float_money", 3: "bad_amount"}
 
 
 def test_ids_are_text_or_whole_numbers(tmp_path: Path) -> None:
@@ -171,3 +171,12 @@ def test_deep_nesting_is_refused_before_it_can_break_anything(tmp_path: Path) ->
     with read_file(lines(tmp_path, *rows, text)) as intake:
         assert codes(intake) == {2: "bad_json", 3: "bad_json"}
         assert list(amounts(intake)) == ["D199", "T"]
+
+
+def test_values_are_shown_as_json_shows_them(tmp_path: Path) -> None:
+    """true is no float and no True; a list is shown as one."""
+    rows = [row(amount=True), row(ref="A2", amount=[1, {"a": None}]), row(ref=None), row(ref={"x": False})]
+    with read_file(lines(tmp_path, *rows)) as intake:
+        assert [problem.value for problem in intake.problems] == ["true", '[1,{"a":null}]', None, '{"x":false}']
+        messages = [problem.message for problem in intake.problems]
+        assert "true or false" in messages[0] and "a list" in messages[1] and "an object" in messages[3]

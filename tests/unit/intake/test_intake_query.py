@@ -73,9 +73,26 @@ def test_duckdb(tmp_path: Path) -> None:
         assert only_problem(intake).code == "unreadable"
 
 
+@pytest.mark.parametrize("tail", ["; SELECT ref, 99 AS amount, currency FROM refunds ORDER BY 1", "; SELECT 1"])
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_two_statements_are_no_query(tmp_path: Path, kind: str, tail: str) -> None:
+    """Nobody says which of two results is meant; a semicolon at the end harms nobody."""
+    table = "CREATE TABLE refunds AS SELECT 'R1' AS ref, '12.50' AS amount, 'USD' AS currency"
+    with sqlite3.connect(tmp_path / "a.sqlite") as first:
+        first.execute(table)
+    with duckdb.connect(str(tmp_path / "a.duckdb")) as second:
+        second.execute(table)
+    with run(tmp_path, f"{kind}:a.{kind}", ALL + tail) as intake:
+        assert only_problem(intake).code == "unreadable"
+        assert "statement" in only_problem(intake).message
+    with run(tmp_path, f"{kind}:a.{kind}", f"{ALL};") as intake:
+        assert amounts(intake) == {"R1": "12.50 USD"}
+
+
 @pytest.mark.parametrize(
     ("url", "code"),
     [
+        ("sqlite:.", "not_a_file"),
         ("sqlite:gone.db", "input_missing"),
         ("oracle://x/y", "unknown_format"),
         ("sqlite:${GONE_VARIABLE}", "missing_variable"),
@@ -151,7 +168,7 @@ def test_postgresql(tmp_path: Path, postgres: str) -> None:
         assert str(first.fields["at"]).startswith("2025-03-01T00:00:00")
     with run(tmp_path, postgres, "SELECT ref, amount::float8 AS amount, currency FROM refunds ORDER BY 1") as intake:
         assert only_problem(intake).code == "float_money"
-    for query in ("DELETE FROM refunds RETURNING *", "SELECT nothing FROM nowhere", "SELECT 1; SELECT 2"):
+    for query in ("DELETE FROM refunds RETURNING *", "SELECT nothing FROM nowhere", f"{ALL}; SELECT 2"):
         with run(tmp_path, postgres, query) as intake:
             assert not intake.ok
     with psycopg.connect(postgres) as database:

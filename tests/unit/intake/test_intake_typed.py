@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def test_number_cells_are_no_ids_and_computed_ones_no_amounts(tmp_path: Path) ->
         ("A4", True, "USD", ""),
     ]
     with read_file(workbook(tmp_path / "in.xlsx", Data=rows)) as intake:
-        assert codes(intake) == {2: "float_id", 3: "float_money", 4: "not_representable", 5: "float_money"}
+        assert codes(intake) == {2: "float_id", 3: "float_money", 4: "not_representable", 5: "bad_amount"}
 
 
 def test_errors_in_cells_do_not_become_items(tmp_path: Path) -> None:
@@ -76,7 +77,8 @@ def test_errors_in_cells_do_not_become_items(tmp_path: Path) -> None:
     sheet.write_row(1, 1, (1, "USD", "x"))
     book.close()
     with read_file(tmp_path / "in.xlsx") as intake:
-        assert codes(intake) == {2: "missing_id"}
+        assert codes(intake) == {2: "mangled_id"}
+        assert only_problem(intake).value == "#N/A"
 
 
 def test_the_sheet_is_found_by_its_columns_or_asked_for(tmp_path: Path) -> None:
@@ -104,7 +106,7 @@ def test_what_is_no_workbook_is_refused(tmp_path: Path, data: bytes) -> None:
     """Damaged and misnamed files."""
     (tmp_path / "in.xlsx").write_bytes(data)
     with read_file(tmp_path / "in.xlsx") as intake:
-        assert only_problem(intake).code in ("unreadable", "empty_file")
+        assert only_problem(intake).code in ("unreadable", "empty_file", "wrong_format")
 
 
 def test_float_columns_of_parquet_files_are_refused_whole() -> None:
@@ -196,3 +198,45 @@ def test_the_seal_does_not_depend_on_the_format(tmp_path: Path, make: Maker) -> 
     rows: Rows = [("00123", "12.50", "USD", 'a "b" \\ é'), ("A2", "1,234.5", "EUR", "x; y")]
     with read_file(make(tmp_path, rows)) as intake:
         assert intake.seal == SEAL
+
+
+def parquet_of(path: Path, names: list[str], columns: list[Any]) -> Path:
+    """A Parquet file whose columns may have any names."""
+    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow.parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow.parquet.write_table(pyarrow.Table.from_arrays(list(map(pyarrow.array, columns)), names=names), path)
+    return path
+
+
+def test_of_two_columns_with_one_name_none_is_taken(tmp_path: Path) -> None:
+    """DuckDB would call the second one something else and read the first."""
+    path = parquet_of(tmp_path / "in.parquet", ["ref", "amount", "amount", "currency"], [["A1"], ["1"], ["100"], ["USD"]])
+    with read_file(path) as intake:
+        assert only_problem(intake).code == "repeated_column"
+
+
+def test_columns_that_differ_in_case_only_keep_their_names(tmp_path: Path) -> None:
+    """The mapping names one of them, exactly; parts of a nested column do not count."""
+    names = ["o", "Betrag", "betrag", "ref", "currency"]
+    path = parquet_of(tmp_path / "in.parquet", names, [[{"ref": 1, "l": [{"x": 2}]}], ["1"], ["100"], ["A1"], ["USD"]])
+    for name, amount in (("Betrag", "1.00 USD"), ("betrag", "100.00 USD")):
+        with read_file(path, id="ref", amount=name, currency="currency") as intake:
+            assert amounts(intake) == {"A1": amount}
+            assert set(intake.columns) == set(names)
+
+
+def test_decimals_that_would_become_floats_are_refused(tmp_path: Path) -> None:
+    """More digits than DuckDB keeps: neither as money nor as a carried value."""
+    pyarrow = pytest.importorskip("pyarrow")
+    wide = pyarrow.array([Decimal("1.00")], pyarrow.decimal256(50, 2))
+    path = parquet_of(tmp_path / "in.parquet", ["ref", "amount", "currency", "memo"], [["A1"], ["1"], ["USD"], wide])
+    with read_file(path) as intake:
+        assert (only_problem(intake).column, only_problem(intake).code) == ("memo", "uncarried_value")
+    with read_file(path, id="ref", amount="amount", currency="currency", fields=()) as intake:
+        assert intake.ok
+
+
+def test_nothing_is_shown_as_nothing(tmp_path: Path) -> None:
+    """A missing id has no value, and none that reads like a word."""
+    with read_file(parquet(tmp_path / "in.parquet", "SELECT NULL AS ref, '1' AS amount, 'USD' AS currency")) as intake:
+        assert (only_problem(intake).code, only_problem(intake).value) == ("missing_id", None)
