@@ -22,8 +22,9 @@ def show_plan(screen: Screen, report: PlanReport) -> None:
     for warning in report.warnings:
         screen.warn(warning)
     if report.problem_count:
-        screen.error(f"{some(report.problem_count, 'problem')} in the input of batch {report.batch}")
-        show_problems(screen, report.problems, report.problem_codes)
+        rows = f": {report.refused} of {some(report.rows or 0, 'row')}" if report.refused else ""
+        screen.error(f"{some(report.problem_count, 'problem')} in the input of batch {report.batch}{rows}")
+        show_problems(screen, report.problems, report.problem_codes, written=bool(report.problems_file))
         if report.problems_file:
             screen.note(f"  all of them are in {report.problems_file}")
     if report.problems and not report.sealed and not report.guarantee:
@@ -96,6 +97,9 @@ def _show_rows(screen: Screen, report: PlanReport) -> None:
         screen.prose(
             f"overlaps   {some(overlaps.count, 'item')} with what {', '.join(overlaps.batches)} acts on{allowed}"
         )
+    if report.refused:
+        counts = f"{report.items} items + {report.ignored_count} ignored + {report.refused} refused"
+        screen.prose(f"rows       {report.rows} = {counts}")
     if report.ignored_count:
         more = "" if screen.common.verbose else "; --verbose lists them"
         screen.prose(f"ignored    {some(report.ignored_count, 'row')}{more}")
@@ -113,7 +117,9 @@ def show_overlaps(screen: Screen, report: PlanReport) -> None:
         screen.complaint("", f"and {found.count - len(found.first)} more")
 
 
-def show_problems(screen: Screen, problems: Sequence[Problem], codes: Mapping[str, int]) -> None:
+def show_problems(
+    screen: Screen, problems: Sequence[Problem], codes: Mapping[str, int], *, written: bool = False
+) -> None:
     """The first problems with their places, by kind and each kind with its count: every kind is shown at least once."""
     shares = _shares(codes)
     for code, share in shares.items():
@@ -123,7 +129,7 @@ def show_problems(screen: Screen, problems: Sequence[Problem], codes: Mapping[st
             screen.complaint(place(problem), problem.message)
     more = sum(codes.values()) - sum(shares.values())
     if more > 0:
-        screen.complaint("", f"and {more} more; --problems FILE writes all of them")
+        screen.complaint("", f"and {more} more" + ("" if written else "; --problems FILE writes all of them"))
 
 
 def _shares(codes: Mapping[str, int]) -> dict[str, int]:

@@ -116,7 +116,7 @@ def _advice(column: str, there: Sequence[str]) -> str:
     if near is None:
         return ""
     if near != column and alike(near) == alike(column):
-        return f"did you mean {ascii(near)}, which looks the same as {ascii(column)} but has other characters? "
+        return f"did you mean {near!a}, which looks the same as {column!a} but has other characters? "
     return f"did you mean {near!r}? "
 
 

@@ -87,9 +87,7 @@ class Delimited:
         if broken:
             raise Fatal(*broken)
         self._layout = layout(self._head.names, self._settings, report=self._report, line=self._head.above + 1)
-        self._sense = RowSense(
-            self._head.names, self._settings, report=self._report, delimiter=self._head.delimiter
-        )
+        self._sense = RowSense(self._head.names, self._settings, report=self._report, delimiter=self._head.delimiter)
         self._look_above(split_lines(first.text)[: self._head.above])
         for line in range(1, self._head.above + 1):
             self._report.rows += 1
@@ -115,10 +113,12 @@ class Delimited:
             if columns is not None:
                 count = len(columns[0])
                 self._report.rows += count
-                return self._assemble(columns, range(segment.line, segment.line + count)), Segment("", 1, False)
+                return self._assemble(columns, range(segment.line, segment.line + count), segment.text), Segment(
+                    "", 1, False
+                )
         rows, lines, rest = self._records(segment)
         columns = [list(column) for column in zip(*rows, strict=True)]
-        return (self._assemble(columns, lines) if rows else None), rest
+        return (self._assemble(columns, lines, segment.text) if rows else None), rest
 
     def _cut(self, text: str) -> list[list[str]] | None:
         """The columns of lines without quotes; None unless every line has exactly as many fields as the header.
@@ -240,9 +240,9 @@ class Delimited:
             'declare [input] encoding (such as "cp1252"), or save the file as UTF-8'
         )
 
-    def _assemble(self, columns: Sequence[Sequence[str]], lines: Sequence[int]) -> Block | None:
+    def _assemble(self, columns: Sequence[Sequence[str]], lines: Sequence[int], text: str) -> Block | None:
         """The mapped and carried columns of some rows; rows in which every cell is blank are ignored."""
-        odd = self._sense.odd(columns, lines)
+        odd = self._sense.odd(columns, lines, text)
         if odd:
             for problem in odd.values():
                 self._report.refuse([problem])

@@ -27,7 +27,11 @@ _FOREIGN: Final = (
     (b"Rar!\x1a\x07", "a RAR archive", "unpack it"),
     (b"\x04\x22\x4d\x18", "an lz4 file", "unpack it"),
     (b"%PDF", "a PDF document", "export the data as CSV"),
-    (b"\xd0\xcf\x11\xe0", "an old Excel workbook (.xls), or one with a password", "save it as .xlsx without one, or CSV"),
+    (
+        b"\xd0\xcf\x11\xe0",
+        "an old Excel workbook (.xls), or one with a password",
+        "save it as .xlsx without one, or CSV",
+    ),
     (b"SQLite format 3", "a SQLite database", 'use input = {url = "sqlite:FILE", query = "..."}'),
 )
 # Codecs that rewrite text within text; no file is written in them.

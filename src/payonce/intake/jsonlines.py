@@ -55,7 +55,9 @@ class JsonLines:
         if segment.line == 1 and text.lstrip().startswith("["):
             raise Fatal(
                 self._report.make(
-                    "wrong_format", "the file is one JSON list; JSON Lines holds one object a line (jq -c '.[]' makes that of a list)", line=1
+                    "wrong_format",
+                    "the file is one JSON list; JSON Lines holds one object a line (jq -c '.[]' makes that of a list)",
+                    line=1,
                 )
             )
         count = text.count("\n") + (not text.endswith("\n"))

@@ -55,9 +55,7 @@ class Parquet:
             except duckdb.Error as error:
                 why = first_line(error).replace(str(link), self._path.name)
                 raise Fatal(
-                    self._report.make(
-                        "unreadable", f"the file is damaged or no Parquet file ({why}); write it again"
-                    )
+                    self._report.make("unreadable", f"the file is damaged or no Parquet file ({why}); write it again")
                 ) from None
         after = self._path.stat()
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
@@ -83,7 +81,8 @@ class Parquet:
         Raises Fatal where a decimal has more digits than DuckDB keeps, which gives a float of it.
         """
         schema = database.execute(
-            "SELECT name, coalesce(num_children, 0), concat(logical_type, converted_type) FROM parquet_schema(?)", [link]
+            "SELECT name, coalesce(num_children, 0), concat(logical_type, converted_type) FROM parquet_schema(?)",
+            [link],
         ).fetchall()
         tops = _top_columns(schema)
         if len(tops) != len(described):

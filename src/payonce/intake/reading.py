@@ -14,7 +14,7 @@ from payonce.intake.result import Intake
 from payonce.intake.settings import InputSettings
 from payonce.intake.sources import Source, open_source
 from payonce.intake.spool import Spool
-from payonce.intake.totals import Totals, check_expected, totals_of
+from payonce.intake.totals import Totals, check_expected, note_sum_rows, totals_of
 from payonce.intake.validate import Validator
 
 
@@ -119,11 +119,13 @@ class Reading:
         if self._spool.count == 0 and not self._report.blocking:
             why = "no row of the input can be used" if self._report.refused else "the input has no items"
             self._report.block(self._report.make("no_items", why))
+        note_sum_rows(self._totals.result(), self._report)
         totals = self._totals.sums()
         check_expected(self._settings.expect, items=self._spool.count, totals=totals, report=self._report)
 
     def _result(self, finished: bool) -> Intake:
         self._duplicates.close()
+        self._report.flush()
         report, spool = self._report, self._spool
         ok = finished and not report.blocking and (self._settings.skip_bad_rows or not report.refused)
         return Intake(

@@ -124,6 +124,7 @@ class Report:
     refused: int = 0
     _notes: dict[str, Note] = field(default_factory=dict)
     _pending: list[Problem] = field(default_factory=list)
+    _passed: list[Ignored] = field(default_factory=list)
     named_in: str = "[batch] input"
 
     def problem(
@@ -140,10 +141,13 @@ class Report:
         self.refused += bool(problems)
 
     def flush(self) -> None:
-        """The problems of a stretch of rows are all there: they are kept in the order of their lines."""
+        """The problems and ignored rows of a stretch are all there: they are kept in the order of their lines."""
         for problem in sorted(self._pending, key=lambda problem: problem.line or 0):
             self.problems.add(problem)
         self._pending.clear()
+        for row in sorted(self._passed, key=lambda row: row.line):
+            self.ignored.add(row)
+        self._passed.clear()
 
     def block(self, problem: Problem) -> None:
         """A problem of the input as a whole, which skipping rows does not cure."""
@@ -160,8 +164,8 @@ class Report:
         return Problem(self.file, line, column, value, code, printable(cut(message, LONGEST)))
 
     def ignore(self, line: int, why: str) -> None:
-        """A row that was read and is no item."""
-        self.ignored.add(Ignored(line, why))
+        """A row that was read and is no item; it shows once ``flush`` was called."""
+        self._passed.append(Ignored(line, why))
 
     def note(self, code: str, message: str, *, line: int | None = None, count: int = 1) -> None:
         """Something worth knowing; notes of one code are counted together, the first one's text and line stay."""

@@ -34,6 +34,10 @@ class RowSense:
         self._settings = settings
         self._at = [(names.index(name), name) for name in dict.fromkeys(item.roles().values())]
         self._id = names.index(item.id)
+        self._longest = max((name for _, name in self._at), key=len)
+        # A quote or a line's end in a name may stand in the text in another way.
+        quote = settings.format.quote
+        self._plain = self._longest.isprintable() and not (quote and quote in self._longest)
         amount = item.amount or item.amount_minor
         self._amount = None if amount is None else names.index(amount)
         self._currency = None if item.currency is None else names.index(item.currency)
@@ -82,14 +86,15 @@ class RowSense:
                 return place
         return None
 
-    def odd(self, columns: Sequence[Sequence[str]], lines: Sequence[int]) -> dict[int, Problem]:
-        """The places of rows that repeat the header or hold something behind the last named column, each with why."""
+    def odd(self, columns: Sequence[Sequence[str]], lines: Sequence[int], text: str) -> dict[int, Problem]:
+        """The places of rows that repeat the header or hold something behind the last named column, each with why.
+
+        ``text`` is what the rows were read from: without the header's longest name in it, none of them is a header.
+        """
         found: dict[int, Problem] = {}
-        name = self._names[self._id]
-        # Where files were joined, the second one's mark stands before its first column.
-        if name in columns[self._id] or f"\ufeff{name}" in columns[self._id]:
-            for place, text in enumerate(columns[self._id]):
-                if trimmed(text) == name and self._is_header(columns, place):
+        if not self._plain or self._longest in text:
+            for place, cell in enumerate(columns[self._id]):
+                if trimmed(cell) == self._names[self._id] and self._is_header(columns, place):
                     found[place] = self.header_again([column[place] for column in columns], lines[place])
         for behind in self._behind:
             if not any(columns[behind]):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from payonce.core.money import MAX_MINOR, Money, format_minor
 from payonce.intake.report import Report
 from payonce.intake.settings import Expect
 from payonce.intake.spool import Spool
+
+_BY_CHANCE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,20 @@ def totals_of(spool: Spool) -> Totals:
             lines=lines,
         )
     return totals
+
+
+def note_sum_rows(totals: Sequence[CurrencyTotal], report: Report) -> None:
+    """Notes an item that is as large as all others of its currency together: perhaps the sum below a list, in whatever
+    language. Among two or three items that is too often a chance."""
+    for total in totals:
+        large = total.largest
+        if total.items > _BY_CHANCE and large.money.minor * 2 == total.total.minor:
+            report.note(
+                "sum_row",
+                f"the item {large.id!r} (line {large.line}) comes to as much as all other {total.currency} items together; if "
+                "it is a row of totals, remove it",
+                line=large.line,
+            )
 
 
 def check_expected(expect: Expect, *, items: int, totals: Mapping[str, int], report: Report) -> None:

@@ -111,7 +111,7 @@ class Validator:
         assert block.currencies is not None, "columns.py asks for a currency"
         values = block.currencies
         if block.typed:
-            values = [value if value is None else shown(value) for value in values]
+            values = [value if type(value) is str else shown(value) for value in values]
         known = {value: read_currency(value) for value in set(values)}
         first = next(iter(known.values()))
         if len(known) == 1 and isinstance(first, str):

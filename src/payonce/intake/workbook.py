@@ -84,7 +84,9 @@ class Workbook:
         except python_calamine.PasswordError:
             raise Fatal(self._report.make("unreadable", "the workbook has a password; save it without one")) from None
         except (python_calamine.CalamineError, zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
-            raise Fatal(self._report.make("unreadable", f"the file is no whole .xlsx workbook ({error}); save it again")) from None
+            raise Fatal(
+                self._report.make("unreadable", f"the file is no whole .xlsx workbook ({error}); save it again")
+            ) from None
 
     def _refuse_foreign(self, first: bytes) -> None:
         """Raises Fatal where the file is something else under a workbook's name, with what to do."""
@@ -121,7 +123,10 @@ class Workbook:
 
     def _seen(self, book: Any, sheet: Any) -> Any:
         """The sheet that was found, unless nobody who opens the workbook sees it."""
-        if any(about.name == sheet.name and str(about.visible).rpartition(".")[2] != "Visible" for about in book.sheets_metadata):
+        if any(
+            about.name == sheet.name and str(about.visible).rpartition(".")[2] != "Visible"
+            for about in book.sheets_metadata
+        ):
             raise Fatal(
                 self._report.make(
                     "missing_sheet",

@@ -12,8 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import IO, Any, Final
-from xml.etree import ElementTree
+from typing import IO, Final
 from xml.parsers import expat
 
 from payonce.intake.shown import Fault
@@ -52,7 +51,7 @@ def scan(data: bytes, sheet: str) -> Scan:
             with parts.open(part) as file:
                 _Cells(found).read(file)
     except (
-        *(zipfile.BadZipFile, zlib.error, ElementTree.ParseError, expat.ExpatError, KeyError, IndexError, ValueError),
+        *(zipfile.BadZipFile, zlib.error, expat.ExpatError, KeyError, IndexError, ValueError),
         *(OSError, EOFError, NotImplementedError, RuntimeError),
     ) as error:
         raise ScanError(str(error)) from None
@@ -72,27 +71,50 @@ def _part_of(parts: zipfile.ZipFile, sheet: str) -> str:
     """The name of the part that holds a worksheet: by its relation to the workbook."""
     book = _related(parts, "")[_DOCUMENT][0][1]
     targets = {name: target for found in _related(parts, book).values() for name, target in found}
-    for element in ElementTree.fromstring(parts.read(book)).iter():
-        if _local(element.tag) == "sheet" and element.get("name") == sheet:
-            (relation,) = [value for name, value in element.attrib.items() if name.endswith("}id")]
+    for name, attributes in _elements(parts.read(book)):
+        if name == "sheet" and attributes.get("name") == sheet:
+            (relation,) = [value for key, value in attributes.items() if _local(key) == "id"]
             return targets[relation]
     raise KeyError(sheet)
 
 
 def _related(parts: zipfile.ZipFile, part: str) -> dict[str, list[tuple[str, str]]]:
     """The parts that one is related to, by the end of the relation's type: its id and the part's name."""
-    folder, name = posixpath.split(part)
+    folder, file = posixpath.split(part)
     found: dict[str, list[tuple[str, str]]] = {}
-    for element in ElementTree.fromstring(parts.read(posixpath.join(folder, "_rels", f"{name}.rels"))):
-        target = element.get("Target", "")
+    for name, attributes in _elements(parts.read(posixpath.join(folder, "_rels", f"{file}.rels"))):
+        if name != "Relationship":
+            continue
+        target = attributes["Target"]
         path = target.lstrip("/") if target.startswith("/") else posixpath.normpath(posixpath.join(folder, target))
-        kind = "/" + element.get("Type", "").rpartition("/")[2]
-        found.setdefault(kind, []).append((element.get("Id", ""), path))
+        kind = "/" + attributes["Type"].rpartition("/")[2]
+        found.setdefault(kind, []).append((attributes["Id"], path))
     return found
 
 
-def _local(name: Any) -> str:
-    return str(name).rpartition("}")[2].rpartition(":")[2]
+def _elements(data: bytes) -> list[tuple[str, dict[str, str]]]:
+    """The elements of a small part, in their order: local name and attributes."""
+    found: list[tuple[str, dict[str, str]]] = []
+    parser = _parser()
+    parser.StartElementHandler = lambda name, attributes: found.append((_local(name), attributes))
+    parser.Parse(data, True)
+    return found
+
+
+def _parser() -> expat.XMLParserType:
+    """A parser that takes no document type: no workbook has one, and entities are its only use."""
+
+    def refuse(*_: object) -> None:
+        raise ScanError("it holds a document type")
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = refuse
+    return parser
+
+
+def _local(name: str) -> str:
+    return name.rpartition(":")[2]
 
 
 class _Cells:
@@ -107,8 +129,7 @@ class _Cells:
 
     def read(self, file: IO[bytes]) -> None:
         """Takes all of it. Raises ExpatError where it is no XML."""
-        parser = expat.ParserCreate()
-        parser.buffer_text = True
+        parser = _parser()
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._characters

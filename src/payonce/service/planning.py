@@ -185,7 +185,7 @@ async def _amended(file: BatchFile, ledger: Ledger, batch: Batch, options: Optio
     settings = _settings(file, batch, options)
     with ExitStack() as stack:
         intake = stack.enter_context(read_input(file, settings, problems=options.problems))
-        adding = addition(intake, file, batch, ledger)
+        adding = addition(intake, file, batch, ledger, problems=options.problems)
         report = with_input(sealed_report(file, ledger, batch), intake, problems=options.problems)
         if adding is None:
             return Prepared(report, None, None, file, options)
@@ -225,7 +225,7 @@ def _compared(file: BatchFile, ledger: Ledger, batch: Batch, options: Options) -
     if _is_unchanged(file, batch, options):
         return report
     with read_input(file, _settings(file, batch, options), problems=options.problems) as intake:
-        same_items(intake, file, batch, ledger)
+        same_items(intake, file, batch, ledger, problems=options.problems)
         return with_input(report, intake, problems=options.problems)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from payonce.core.model import Batch, NewItem
 from payonce.intake import Intake
@@ -39,7 +40,9 @@ class Addition:
         return (item for item in self.intake.items() if item.id in self.ids)
 
 
-def addition(intake: Intake, file: BatchFile, batch: Batch, ledger: Ledger) -> Addition | None:
+def addition(
+    intake: Intake, file: BatchFile, batch: Batch, ledger: Ledger, *, problems: Path | None = None
+) -> Addition | None:
     """The items that the input has beyond what was sealed, None where there are none.
 
     Raises InputError where the input has problems, ChangedError where an item was changed or removed: that is never
@@ -50,7 +53,7 @@ def addition(intake: Intake, file: BatchFile, batch: Batch, ledger: Ledger) -> A
         return None
     try:
         if difference.changed_items or len(difference.removed):
-            raise changed(intake.file, file, difference)
+            raise changed(intake.file, file, difference, problems=problems)
         ids = frozenset(added.id for added in difference.added)
     finally:
         difference.close()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from payonce.core.errors import Problem, SealedError
 from payonce.core.model import Batch
 from payonce.intake import Difference, InputSettings, Intake, ItemColumns, compare, read, source_digest
+from payonce.intake.ids import folded
 from payonce.ledger.protocol import Ledger
 from payonce.service import problem_file
 from payonce.service.batchfile import BatchFile
@@ -95,8 +98,8 @@ def same_batch(file: BatchFile, batch: Batch) -> None:
             )
 
 
-def same_items(intake: Intake, file: BatchFile, batch: Batch, ledger: Ledger) -> None:
-    """Raises where the input is no longer what was sealed, naming the items and fields.
+def same_items(intake: Intake, file: BatchFile, batch: Batch, ledger: Ledger, *, problems: Path | None = None) -> None:
+    """Raises where the input is no longer what was sealed, naming the items and fields, all of them in ``problems``.
 
     An input with problems differs too: what was sealed had none. Order alone is no difference. Nothing is changed.
     """
@@ -104,7 +107,7 @@ def same_items(intake: Intake, file: BatchFile, batch: Batch, ledger: Ledger) ->
     if difference is None:
         return
     try:
-        raise changed(intake.file, file, difference)
+        raise changed(intake.file, file, difference, problems=problems)
     finally:
         difference.close()
 
@@ -124,44 +127,52 @@ def difference_of(intake: Intake, file: BatchFile, batch: Batch, ledger: Ledger)
     return None
 
 
-def changed(source: str, file: BatchFile, difference: Difference) -> ChangedError:
-    """The error that names what differs: how much of each sort, and the first of it."""
+def changed(source: str, file: BatchFile, difference: Difference, *, problems: Path | None) -> ChangedError:
+    """The error that names what differs: how much of each sort, and the first of it. All of it goes into the file
+    ``problems``, where there is to be one."""
     counts = {
         "changed": difference.changed_items,
         "removed": len(difference.removed),
         "added": len(difference.added),
     }
     told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-    problems = _problems(source, difference)
+    first = tuple(_problems(source, difference, limit=_LISTED))
+    if problems is not None:
+        problem_file.write(problems, _problems(source, difference, limit=None))
     hint = "put the input back as it was, or make a new batch for what is new; nothing was sent"
     if not counts["changed"] and not counts["removed"]:
         hint = f"payonce plan {file.path.name} --amend adds the new items; nothing was sent"
+    if len(first) < len(difference.changed) + counts["removed"] + counts["added"]:
+        hint += "; all differences are in " + str(problems) if problems else "; --problems FILE writes all differences"
     return ChangedError(
-        f"the input of batch {file.id} has changed since it was sealed ({told}): {problems[0].message}",
-        problems=problems,
+        f"the input of batch {file.id} has changed since it was sealed ({told}): {first[0].message}",
+        problems=first,
         hint=hint,
     )
 
 
-def _problems(file: str, difference: Difference) -> tuple[Problem, ...]:
-    """The first differences of each sort, each with its item."""
-    changed = (
-        Problem(
-            file, c.line, c.field, c.id, "item_changed",
-            f"item {c.id}: {c.field} was {_shown(c.sealed)} when it was sealed and is {_shown(c.now)} now",
-        )
-        for c in difference.changed.first(_LISTED)
-    )  # fmt: skip
-    removed = (
-        Problem(file, None, None, item, "item_removed", f"item {item} is no longer in the input")
-        for item in difference.removed.first(_LISTED)
-    )
-    added = (
-        Problem(file, item.line, None, item.id, "item_added", f"item {item.id} is new in the input")
-        for item in difference.added.first(_LISTED)
-    )
-    return (*changed, *removed, *added)
+def _problems(file: str, difference: Difference, *, limit: int | None) -> Iterator[Problem]:
+    """The first differences of each sort, or all of them, each with its item."""
+    for c in islice(difference.changed, limit):
+        what = f"item {c.id}: {c.field} was {_shown(c.sealed)} when it was sealed and is {_shown(c.now)} now"
+        yield Problem(file, c.line, c.field, c.id, "item_changed", what)
+    known: dict[str, str] = {}
+    for place, gone in enumerate(islice(difference.removed, limit)):
+        if place < _LISTED:
+            known[folded(gone)] = gone
+        yield Problem(file, None, None, gone, "item_removed", f"item {gone} is no longer in the input")
+    for item in islice(difference.added, limit):
+        yield Problem(file, item.line, None, item.id, "item_added", _new(item.id, known.get(folded(item.id))))
+
+
+def _new(item: str, like: str | None) -> str:
+    """That an item is new, and which one that is gone it was perhaps meant to be: ids are compared exactly."""
+    if like is None:
+        return f"item {item} is new in the input"
+    return f"item {item!a} is new in the input; it is not {like!a}, which is gone and looks much the same"
 
 
 def _shown(value: str | None) -> str:
-    return "not there" if value is None else value if len(value) <= _SHOWN else f"{value[:_SHOWN]}..."
+    if not value:
+        return "not there" if value is None else "empty"
+    return value if len(value) <= _SHOWN else f"{value[:_SHOWN]}..."

@@ -77,6 +77,7 @@ def with_input(report: PlanReport, intake: Intake, *, problems: Path | None) -> 
         rows=intake.counts.rows,
         ignored=ignored,
         ignored_count=len(intake.ignored),
+        refused=intake.counts.refused,
         duplicates=sum("in every respect" in row.why for row in intake.ignored),
         problems=tuple(sorted(islice(intake.problems, _MOST_TOLD), key=lambda problem: problem.line or 0)),
         problem_count=len(intake.problems),

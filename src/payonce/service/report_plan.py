@@ -62,6 +62,7 @@ class PlanReport:
     rows: int | None = None
     ignored: tuple[Row, ...] = ()
     ignored_count: int = 0
+    refused: int = 0
     duplicates: int = 0
     problems: tuple[Problem, ...] = ()
     problem_count: int = 0
@@ -96,6 +97,8 @@ class PlanReport:
             "added_money": _money(self.added_totals),
             "rows": self.rows,
             "ignored_rows": [{"line": row.line, "why": row.why} for row in self.ignored],
+            "ignored_count": self.ignored_count,
+            "refused_rows": self.refused,
             "duplicates": self.duplicates,
             "shared_targets": self.shared_targets,
             "overlaps": self.overlaps.as_json(),

@@ -16,7 +16,9 @@ TEXT = "ref,amount,currency\nA1,10.00,USD\nÅ2,11.00,USD\n"
 SOUND = {"A1": "10.00 USD", "Å2": "11.00 USD"}
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "cp1252", "cp037", "utf-8-sig"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "cp1252", "cp037", "utf-8-sig"]
+)
 def test_an_encoding_that_a_message_or_a_page_names_can_be_declared(tmp_path: Path, encoding: str) -> None:
     """Wide encodings without a byte order mark are declared by name, in a batch file as in code."""
     faults: list[SettingFault] = []
@@ -38,7 +40,9 @@ def test_a_wide_encoding_by_its_general_name_needs_the_mark_that_says_its_order(
         assert f'"{encoding}-le"' in only_problem(intake).message
 
 
-@pytest.mark.parametrize("name", ["idna", "punycode", "unicode_escape", "hex", "base64", "zlib", "rot13", "klingon", "a\0b", 8])
+@pytest.mark.parametrize(
+    "name", ["idna", "punycode", "unicode_escape", "hex", "base64", "zlib", "rot13", "klingon", "a\0b", 8]
+)
 def test_what_no_file_is_written_in_is_refused_as_an_encoding(name: object) -> None:
     """Codecs that rewrite text, or have no way to go on after a broken byte, are no encodings of files."""
     faults: list[SettingFault] = []

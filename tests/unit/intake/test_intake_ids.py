@@ -123,7 +123,17 @@ def test_placeholders_are_missing_ids(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *["Total", "SUMME", "Grand total", "gesamtsumme", "Total:", "Summe :", "TOTAL EUR", "Zwischensumme:", "Samtals"],
+        *[
+            "Total",
+            "SUMME",
+            "Grand total",
+            "gesamtsumme",
+            "Total:",
+            "Summe :",
+            "TOTAL EUR",
+            "Zwischensumme:",
+            "Samtals",
+        ],
         *["Итого:", "合計", "Totaal", "Suma", "sous-total"],
     ],
 )

@@ -69,7 +69,7 @@ def test_an_amount_is_not_cut_at_its_thousands_comma(tmp_path: Path) -> None:
     path = written(tmp_path, "ref,amount,\nA1,10.00,\nA2,1,234.00\nA3,5.00, \n")
     with read_file(path, id="ref", amount="amount", currency_value="USD", skip_bad_rows=True) as intake:
         assert codes(intake) == {3: "ragged_row"}
-        assert list(intake.problems)[0].value == "A2,1,234.00"
+        assert next(iter(intake.problems)).value == "A2,1,234.00"
         assert amounts(intake) == {"A1": "10.00 USD", "A3": "5.00 USD"}
 
 
@@ -99,7 +99,9 @@ def test_control_totals_prove_that_a_text_is_meant_like_that(tmp_path: Path) -> 
         assert codes(intake) == {None: "expected_items"}
 
 
-@pytest.mark.parametrize("memo", ["a\nb, c, 2.00, d", "a\nA2,2.00,words,b", "a\n,2.00,USD,b", "a\nA2,b,USD,c", "1\n2\n3"])
+@pytest.mark.parametrize(
+    "memo", ["a\nb, c, 2.00, d", "a\nA2,2.00,words,b", "a\n,2.00,USD,b", "a\nA2,b,USD,c", "1\n2\n3"]
+)
 def test_texts_of_several_lines_are_texts(tmp_path: Path, memo: str) -> None:
     """Only a line with an id, an amount and a currency in their places reads like a row."""
     with read_file(written(tmp_path, f'ref,amount,currency,memo\nA1,1.00,USD,"{memo}"\n')) as intake:

@@ -210,7 +210,9 @@ def parquet_of(path: Path, names: list[str], columns: list[Any]) -> Path:
 
 def test_of_two_columns_with_one_name_none_is_taken(tmp_path: Path) -> None:
     """DuckDB would call the second one something else and read the first."""
-    path = parquet_of(tmp_path / "in.parquet", ["ref", "amount", "amount", "currency"], [["A1"], ["1"], ["100"], ["USD"]])
+    path = parquet_of(
+        tmp_path / "in.parquet", ["ref", "amount", "amount", "currency"], [["A1"], ["1"], ["100"], ["USD"]]
+    )
     with read_file(path) as intake:
         assert only_problem(intake).code == "repeated_column"
 
