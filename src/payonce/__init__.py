@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from payonce.core.lazily import names_of
 
 if TYPE_CHECKING:
-    from payonce.api import Counts, Result, once, run, run_async
+    from payonce.api import Counts, Result, run, run_async
+    from payonce.api_once import once
     from payonce.core.errors import (
         ConfigError,
         InputError,
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "payonce.api": ("Counts", "Result", "once", "run", "run_async"),
+    "payonce.api": ("Counts", "Result", "run", "run_async"),
+    "payonce.api_once": ("once",),
     "payonce.core.errors": (
         "ConfigError",
         "InputError",

@@ -1,4 +1,4 @@
-"""The Python API: ``run``, ``run_async``, ``once``. The same ledger, engine and guarantees as the command line."""
+"""The Python API: ``run``, ``run_async``; ``once`` is in api_once.py. The same ledger, engine and guarantees as the command line."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from payonce.core.errors import UsageError
-from payonce.core.model import BatchSpec, Declaration, Item, Limits, Status
+from payonce.core.model import BatchSpec, Item, Limits, Status
 from payonce.core.money import Money
 from payonce.core.seal import Seal
 from payonce.core.states import BatchState, ItemState
 from payonce.engine.run import RunOutcome
 from payonce.ledger.connect import connect
-from payonce.providers.python_operation import Call, OperationSettings, settings_of
-from payonce.providers.python_operation import operation as operation_marker
+from payonce.providers.python_operation import settings_of
 from payonce.providers.registry import build
 from payonce.service.durations import rate_per_ks
-from payonce.service.pythonic import ItemLike, check_items, same_items, seal_beside_others
+from payonce.service.pythonic import ItemLike, check_items
+from payonce.service.pythonic_seal import same_items, seal_beside_others
 from payonce.service.running import RunPlan, limits_data, run_sealed, run_sealed_async
-from payonce.service.single import Once
-from payonce.service.single_call import Guarded
 from payonce.service.trailing_run import Checkpoints
 from payonce.service.trailing_settings import of_mapping as trail_settings
 
@@ -258,50 +256,3 @@ def _in_thread(call: Callable[[], RunOutcome], prepared: _Prepared) -> Result:
     if isinstance(ended[0], BaseException):
         raise ended[0]
     return _result(prepared, ended[0])
-
-
-def once(
-    ledger: str,
-    *,
-    batch: str,
-    item: str,
-    money: Money | None = None,
-    target: str | None = None,
-    fields: Mapping[str, Any] | None = None,
-    operation: str = "call",
-    namespace: str = "payonce",
-    timeout: str = "10m",
-    **promises: Any,
-) -> Once:
-    """Guards one call inside someone else's job: ``async with payonce.once(...) as call`` (or plain ``with``).
-
-    The body makes the call with ``call.key`` and reports what became of it: ``call.executed(reference)`` or
-    ``call.report(outcome)``; where ``call.done`` is true an earlier one executed it and there is nothing to do. A body
-    that raises, or reports nothing, may have executed it. ``timeout`` bounds the body; ``promises`` (``key``,
-    ``retention``, ``lookup``, ``lag``, ``max_execution``, ...) are those of ``payonce.operation``.
-
-    Raises ItemUnknown, ItemBusy or ItemRefused where the body may not be entered, SealedError where the item's facts
-    changed, LedgerError where the intent or the result cannot be made durable.
-    """
-
-    # A look-up may be a function made for this call alone, which must not be kept.
-    promised = _promised if "lookup" in promises else _promised_before
-    try:
-        settings, declaration = promised(operation, timeout, *promises.items())
-    except TypeError:  # not hashable, or no such promise: then this says so
-        settings, declaration = _promised(operation, timeout, *promises.items())
-    guarded = Guarded(batch, item, money, target, dict(fields or {}), settings, declaration, namespace=namespace)
-    return Once(ledger, guarded)
-
-
-def _promised(operation: str, timeout: str, *promises: tuple[str, Any]) -> tuple[OperationSettings, Declaration]:
-    """The promises of ``once`` as settings, and as data."""
-
-    def body(call: Call) -> None:
-        """Carries the promises; it is never called."""
-
-    settings = settings_of(operation_marker(timeout=timeout, **dict(promises))(body))
-    return settings, settings.declaration(operation)
-
-
-_promised_before = functools.lru_cache(maxsize=64)(_promised)

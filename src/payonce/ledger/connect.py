@@ -13,7 +13,6 @@ from payonce.ledger.actors import wall_clock
 from payonce.ledger.place import refuse_lost, state_folder
 from payonce.ledger.postgres_address import is_postgres, parse
 from payonce.ledger.sqlite import SqliteLedger
-from payonce.ledger.sqlite_trail import SqliteTrail
 from payonce.ledger.store import Clock, IsAlive
 from payonce.ledger.store_reads import StoreLedger
 from payonce.ledger.trail_port import TrailReads
@@ -65,6 +64,8 @@ def connect_trail(url: str) -> TrailReads:
         from payonce.ledger.jsonl_trail import JsonlTrail
 
         return JsonlTrail(path_of(url))
+    from payonce.ledger.sqlite_trail import SqliteTrail
+
     return SqliteTrail(path_of(url))
 
 

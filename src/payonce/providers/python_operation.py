@@ -12,7 +12,6 @@ from payonce.core.keys import KeyFormat, KeyFormatName
 from payonce.core.model import Declaration, Item, KeyDeclaration, LookupDeclaration
 from payonce.core.money import Money
 from payonce.core.outcome import Execution, Found, LookupFailed, Outcome
-from payonce.providers.settings_values import bad_setting
 
 Operation = Callable[["Call"], Outcome | Awaitable[Outcome]]
 LookupResult = Sequence[Execution] | Found | LookupFailed
@@ -150,7 +149,7 @@ def settings_of(function: Callable[..., Any]) -> OperationSettings:
 def _retention(*, key: bool, retention: str | None) -> int | None:
     if not key:
         if retention is not None:
-            raise bad_setting("retention without key=True promises nothing", hint="add key=True, or take it out")
+            raise _bad("retention without key=True promises nothing", hint="add key=True, or take it out")
         return None
     if retention is None:
         return SHORTEST_RETENTION_US
@@ -161,4 +160,9 @@ def _duration(text: str, name: str) -> int:
     try:
         return duration_us(text)
     except ValueError as error:
-        raise bad_setting(f"{name}: {error}", hint="durations are texts with a unit") from error
+        raise _bad(f"{name}: {error}", hint="durations are texts with a unit") from error
+
+
+def _bad(message: str, *, hint: str) -> ConfigError:
+    # What providers.settings_values.bad_setting makes; its module loads a library that no callable needs.
+    return ConfigError(message, code="bad_setting", hint=hint)

@@ -7,21 +7,16 @@ one is left.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from payonce.core.errors import ConfigError, InputError, MoneyError, Problem, SealedError, UsageError
-from payonce.core.model import BatchSpec, NewItem
+from payonce.core.errors import ConfigError, InputError, MoneyError, Problem, UsageError
+from payonce.core.model import NewItem
 from payonce.core.money import Money, currency_code
-from payonce.ledger.actors import this_actor
-from payonce.ledger.protocol import Ledger
-from payonce.service import overlaps
 
 _NAMES: Final = frozenset({"id", "money", "amount", "amount_minor", "currency", "target"})
-# So often a seal is tried while other batches are sealed in between; each try compares with the new ones.
-_TRIES: Final = 5
 _CONTROL: Final = re.compile(r"[\x00-\x1f\ud800-\udfff]")
 # So many problems are named in the error's text.
 _NAMED: Final = 3
@@ -141,50 +136,3 @@ def _check_name(name: str, text: object) -> None:
         raise UsageError(f"{name} {text[:40]!r} is empty, padded or over 512 characters", code="bad_id", hint="trim it")
     if _CONTROL.search(text):
         raise UsageError(f"{name} {text[:40]!r} has a control character", code="bad_id", hint="take it out")
-
-
-def seal_beside_others(
-    ledger: Ledger, spec: BatchSpec, items: Sequence[NewItem], *, seal: str, allow_overlap: str | None
-) -> None:
-    """Seals a new batch; where another process has sealed it just now, that one stands and is to be compared.
-
-    Raises OverlapError where the items act on targets of other batches and no reason is given why they may.
-    """
-    if allow_overlap is not None and not allow_overlap.strip():
-        raise UsageError(
-            "allow_overlap is the reason, as text", code="no_reason", hint='allow_overlap="agreed with ..."'
-        )
-    new = overlaps.of_items(lambda: iter(items))
-    for _ in range(_TRIES):
-        found = overlaps.find(ledger, spec, new, allowed=allow_overlap)
-        if found.held:
-            raise overlaps.OverlapError(
-                spec.id,
-                found,
-                file="items",
-                hint='look into them; allow_overlap="REASON" runs them all the same; nothing was sent',
-            )
-        try:
-            ledger.seal(spec, items, seal=seal, actor=this_actor(), clearance=found.clearance)
-        except SealedError as raced:
-            if raced.code == "already_sealed":
-                return
-            if raced.code != "batches_changed":
-                raise
-        else:
-            return
-    raise SealedError(
-        f"batch {spec.id!r} could not be sealed: other batches are sealed all the time",
-        code="batches_changed",
-        hint="call it again",
-    )
-
-
-def same_items(sealed_seal: str, new_seal: str, *, batch: str) -> None:
-    """Refuses items that differ from what was sealed under the same batch id."""
-    if sealed_seal != new_seal:
-        raise SealedError(
-            f"the items differ from those batch {batch!r} was sealed with",
-            code="batch_changed",
-            hint="pass the same items to go on, or use a new batch id for new ones",
-        )
