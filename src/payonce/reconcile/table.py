@@ -41,7 +41,10 @@ class Table:
         return self.columns.index(column)
 
     def cells(self, column: str) -> list[str]:
-        """One column's cells without outer blanks; rows that do not reach it count as empty there."""
+        """One column's cells without outer blanks; rows that do not reach it count as empty there, as do all rows of a
+        list whose objects all lack it."""
+        if column not in self.columns:
+            return [""] * len(self.rows)
         at = self.columns.index(column)
         return [row[at].strip() if at < len(row) else "" for row in self.rows]
 
