@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Final
 
 from payonce.core.errors import Problem
 from payonce.intake.amounts import AmountFault, read_currency
+from payonce.intake.ids import alike
 from payonce.intake.report import Fatal, Report, cut
 from payonce.intake.settings import MONEY_OPERATIONS, TEMPLATE_NAMES, FileFormat, InputSettings, ItemColumns
 
@@ -93,6 +93,11 @@ def layout(names: Sequence[str], settings: InputSettings, *, report: Report, lin
 def _missing(names: Sequence[str], needed: Iterable[str], report: Report, line: int | None) -> list[Problem]:
     there = [name for name in names if name]
     problems = []
+    needed = tuple(needed)
+    # Where nothing fits at all, this is perhaps not the header.
+    where = (
+        "" if line is None or set(needed) & set(there) else "; [input] preamble = N says that N lines stand above them"
+    )
     for column in needed:
         if column in there:
             continue
@@ -100,7 +105,7 @@ def _missing(names: Sequence[str], needed: Iterable[str], report: Report, line: 
         problems.append(
             report.make(
                 "missing_column",
-                f"column {column!r} is missing; {advice}the columns found are {listed(there)}",
+                f"column {column!r} is missing; {advice}the columns found are {listed(there)}{where}",
                 line=line,
                 column=column,
             )
@@ -118,12 +123,6 @@ def _advice(column: str, there: Sequence[str]) -> str:
     if near != column and alike(near) == alike(column):
         return f"did you mean {near!a}, which looks the same as {column!a} but has other characters? "
     return f"did you mean {near!r}? "
-
-
-def alike(text: str) -> str:
-    """What people see of a text: composed and decomposed letters are the same, invisible characters are none."""
-    composed = unicodedata.normalize("NFKC", text)
-    return "".join(c for c in composed if unicodedata.category(c) != "Cf").strip()
 
 
 def _repeated(names: Sequence[str], report: Report, line: int | None) -> list[Problem]:

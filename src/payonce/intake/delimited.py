@@ -17,7 +17,7 @@ from payonce.intake.block import Block, Cells
 from payonce.intake.columns import Layout, layout
 from payonce.intake.head import Head, find_head, records
 from payonce.intake.rawtext import Segment, TextFile, first_bad_byte, split_lines
-from payonce.intake.report import Fatal, Report
+from payonce.intake.report import Fatal, Report, cut
 from payonce.intake.rowsense import RowSense
 from payonce.intake.settings import InputSettings
 
@@ -172,10 +172,11 @@ class Delimited:
         self._report.block(
             self._report.make(
                 "swallowed_row",
-                f"a quoted text of this row goes on over line {line + inner}, which reads like a row of its own; close the "
-                "quote where the text ends, or state [expect] items if the text is meant like that",
+                f"a quoted text of this row goes on over line {line + inner}, which reads like a row of its own "
+                f"({cut(lines[inner].strip())}); close the quote where the text ends, or state [expect] items if the text "
+                "is meant like that",
                 line=line,
-                value=lines[inner].rstrip("\r\n"),
+                value=lines[0].rstrip("\r\n"),
             )
         )
         return True

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from payonce.intake.hashes import Hashes
-from payonce.intake.ids import folded
+from payonce.intake.ids import alike, folded
 from payonce.intake.report import Log, Report
 from payonce.intake.settings import OnDuplicate
 from payonce.intake.spool import Spool
@@ -140,9 +140,11 @@ class Duplicates:
         if not count:
             return
         (first, first_line), (second, second_line) = pair
+        # What looks the same on a screen is told apart by its characters' numbers.
+        one, other = map(ascii if alike(first) == alike(second) else repr, (first, second))
         self._report.note(
             "near_ids",
-            f"the ids {first!r} (line {first_line}) and {second!r} (line {second_line}) differ only in case, blanks, "
+            f"the ids {one} (line {first_line}) and {other} (line {second_line}) differ only in case, blanks, "
             "leading zeros or invisible characters; both are taken, as two items",
             line=second_line,
             count=count,

@@ -149,6 +149,12 @@ def lost_digits(text: str) -> bool:
     return len(text) > 15 and text.isascii() and text.isdigit() and not text[15:].strip("0")
 
 
+def alike(text: str) -> str:
+    """What people see of a text: composed and decomposed letters are the same, invisible characters are none."""
+    composed = unicodedata.normalize("NFKC", text)
+    return "".join(c for c in composed if unicodedata.category(c) != "Cf").strip()
+
+
 def folded(text: str) -> str:
     """The id with what people overlook taken away: case, blanks, invisible characters, leading zeros, compatibility
     forms. Only for warnings: ids are never matched by it."""

@@ -99,3 +99,19 @@ def test_an_unknown_ending_comes_with_what_to_do(tmp_path: Path, name: str, advi
     (tmp_path / name).write_bytes(b"x")
     with read_file(tmp_path / name) as intake:
         assert only_problem(intake).code == "unknown_format" and advice in only_problem(intake).message
+
+
+def test_where_no_column_fits_the_header_may_be_elsewhere(tmp_path: Path) -> None:
+    """A header far below is not searched for without end; the message says how to name its place."""
+    text = "\n".join(f"line {number}" for number in range(150)) + "\nref,amount,currency\nA1,1.00,USD\n"
+    with read_file(written(tmp_path, text)) as intake:
+        assert all("preamble = N" in problem.message for problem in intake.problems)
+    with read_file(written(tmp_path, text), preamble=150) as intake:
+        assert amounts(intake) == {"A1": "1.00 USD"}
+
+
+def test_ids_that_look_the_same_are_told_apart(tmp_path: Path) -> None:
+    """The note that names two near ids would otherwise show one of them twice."""
+    with read_file(written(tmp_path, "ref,amount,currency\ncaf\u00e9,1.00,USD\ncafe\u0301,1.00,USD\n")) as intake:
+        (note,) = [note for note in intake.notes if note.code == "near_ids"]
+        assert r"'caf\xe9' (line 2) and 'cafe\u0301' (line 3)" in note.message
