@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE =
 
 # Every target is a command, not a file.
-.PHONY: help setup demo test check lint types imports unit torture fuzz torture-calls simulate mutants contract bench bench-check bench-ledger bench-plan bench-reconcile bench-scale bench-trail bench-workers clean
+.PHONY: help setup demo test check lint types imports unit torture fuzz torture-calls simulate mutants contract bench bench-all bench-check bench-keep bench-ledger bench-plan bench-reconcile bench-scale bench-table bench-trail bench-workers clean
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -64,39 +64,55 @@ BENCH  := build/bench
 torture-calls: $(STAMP) ## 20,000 paid calls without keys, 5 % of the answers lost, killed five times
 	PAYONCE_TORTURE=1 timeout 1800 $(BIN)/python -m pytest -q -s -o timeout=1700 tests/crash/test_paid_calls.py
 
-bench: $(STAMP)  ## items a second against a bare loop that records nothing, the ledger alone, one guarded call; JSON in build/bench
+bench: $(STAMP)  ## items a second against a bare loop that records nothing, the ledger alone, one guarded call, a start; JSON in build/bench
 	@mkdir -p $(BENCH)
 	$(BIN)/python benchmarks/throughput.py --latency 20ms --out $(BENCH)/throughput-20ms.json
 	$(BIN)/python benchmarks/throughput.py --latency 0ms --out $(BENCH)/throughput-0ms.json
 	$(BIN)/python benchmarks/throughput.py --latency 20ms --proof --out $(BENCH)/throughput-20ms-proof.json
-	$(BIN)/python benchmarks/ledger.py --out $(BENCH)/ledger.json
+	$(BIN)/python benchmarks/throughput.py --latency 0ms --proof --out $(BENCH)/throughput-0ms-proof.json
+	-$(BIN)/python benchmarks/ledger.py --out $(BENCH)/ledger.json
 	$(BIN)/python benchmarks/once.py --out $(BENCH)/once.json
+	$(BIN)/python benchmarks/start.py --out $(BENCH)/start.json
 
 bench-check: $(STAMP) ## the kept speed ratios again; fails where one fell below 0.85 of it (before a release)
 	$(BIN)/python benchmarks/check.py
+
+bench-keep: $(STAMP) ## measure the ratios and keep them in benchmarks/kept.json
+	$(BIN)/python benchmarks/check.py --keep
+
+bench-all: bench bench-plan bench-reconcile bench-scale bench-trail bench-workers ## everything that can be measured (an hour, 10 GB)
+
+bench-table: bench ## measure, then write the figures into docs/reference/performance.md, with those of bench-all where they are there
+	$(BIN)/python benchmarks/table.py --bench $(BENCH) --write docs/reference/performance.md
 
 contract: $(STAMP) ## each adapter's requests against the providers' OpenAPI files: make contract SPECS=folder
 	PAYONCE_SPECS="$(abspath $(SPECS))" $(BIN)/python -m pytest -q -rs tests/thirdparty/test_contracts.py
 
 bench-workers: $(STAMP) ## 1, 2 and 4 worker processes on one batch in PostgreSQL
-	$(BIN)/python benchmarks/workers.py
+	@mkdir -p $(BENCH)
+	$(BIN)/python benchmarks/workers.py --out $(BENCH)/workers.json
 
 bench-reconcile: $(STAMP)  ## a million items against a million rows, then ten million of each
-	$(BIN)/python benchmarks/reconcile.py --items 1000000
-	$(BIN)/python benchmarks/reconcile.py --items 10000000
+	@mkdir -p $(BENCH)
+	$(BIN)/python benchmarks/reconcile.py --items 1000000 --out $(BENCH)/reconcile-1m.json
+	$(BIN)/python benchmarks/reconcile.py --items 10000000 --out $(BENCH)/reconcile-10m.json
 
 bench-plan: $(STAMP)  ## read, check and seal a million rows, then ten million, beside DuckDB's own time for the file
-	$(BIN)/python benchmarks/plan.py --rows 1000000 --rounds 1
-	$(BIN)/python benchmarks/plan.py --rows 10000000 --rounds 1
+	@mkdir -p $(BENCH)
+	$(BIN)/python benchmarks/plan.py --rows 1000000 --rounds 1 --out $(BENCH)/plan-1m.json
+	$(BIN)/python benchmarks/plan.py --rows 10000000 --rounds 1 --out $(BENCH)/plan-10m.json
 
 bench-ledger: $(STAMP)  ## the ledger alone against plain inserts of two rows an item, and bytes an item
-	$(BIN)/python benchmarks/ledger.py
+	@mkdir -p $(BENCH)
+	$(BIN)/python benchmarks/ledger.py --out $(BENCH)/ledger.json
 
 bench-scale: $(STAMP)  ## what a restart, a status and a claim cost in a batch of ten million items (10 GB, ten minutes)
-	$(BIN)/python benchmarks/scale.py
+	@mkdir -p $(BENCH)
+	$(BIN)/python benchmarks/scale.py --out $(BENCH)/scale.json
 
 bench-trail: $(STAMP) ## verify a million events, prove one item among ten million
-	$(BIN)/python benchmarks/trail.py
+	@mkdir -p $(BENCH)
+	$(BIN)/python benchmarks/trail.py --out $(BENCH)/trail.json
 
 clean:           ## remove what was built
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

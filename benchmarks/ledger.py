@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import sqlite3
 import statistics
 import tempfile
@@ -21,6 +20,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from facts import save
 
 from payonce.core.commands import BatchCommand, Change, Control, Intend
 from payonce.core.model import SECOND_US, Actor, BatchSpec, Item, NewItem, Request
@@ -155,9 +156,17 @@ def main() -> None:
     ratio = statistics.median(bare.seconds / ours.seconds for bare, ours in rounds)
     size = rounds[0][1].size / options.items
     print(f"median ratio {ratio:.2f} (wanted {WANTED_RATIO}), {size:.0f} bytes an item (wanted at most {WANTED_BYTES})")
-    if options.out:
-        shown = [{"plain": asdict(bare), "payonce": asdict(ours)} for bare, ours in rounds]
-        options.out.write_text(json.dumps({"ratio": ratio, "bytes_per_item": size, "rounds": shown}, indent=2))
+    save(
+        options.out,
+        "ledger",
+        ratios={"ledger_alone": [bare.seconds / ours.seconds for bare, ours in rounds]},
+        items=options.items,
+        group=options.group,
+        bytes_per_item=size,
+        payonce_per_s=statistics.median(options.items / ours.seconds for _, ours in rounds),
+        plain_per_s=statistics.median(options.items / bare.seconds for bare, _ in rounds),
+        rounds=[{"plain": asdict(bare), "payonce": asdict(ours)} for bare, ours in rounds],
+    )
     raise SystemExit(ratio < WANTED_RATIO or size > WANTED_BYTES)
 
 

@@ -21,6 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from facts import save
+
 COLUMNS = ("refund_id", "charge_id", "amount", "currency", "reason")
 STEPS = ("duckdb", "read", "items", "seal")
 TITLES = {
@@ -152,8 +154,7 @@ def main() -> None:
     for step, figures in found.items():
         times = f"{figures['seconds']:>10.2f}{figures['cpu_s']:>10.2f}{figures['rows_per_s']:>12,.0f}"
         print(f"{TITLES[step]:36}{times}{figures['peak_mb']:>10.0f}")
-    if options.out:
-        options.out.write_text(json.dumps({"rows": options.rows, "format": options.format, "steps": found}, indent=2))
+    save(options.out, "plan", rows=options.rows, format=options.format, steps=found)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from facts import save
+
 from payonce.core.model import BatchSpec, NewItem
 from payonce.core.money import Money
 from payonce.ledger.actors import this_actor
@@ -105,6 +107,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--dir", type=Path)
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--only", choices=["payonce", "duckdb"])
     given = parser.parse_args()
     if given.only:
@@ -113,10 +116,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=given.dir) as name:
         folder = Path(name)
         build(folder, given.items)
+        sides: dict[str, dict[str, float]] = {}
         for what in ("payonce", "duckdb"):
             command = [sys.executable, __file__, "--only", what, "--dir", name]
-            found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-            print(f"{given.items} x {given.items}, {what}: {json.dumps(found)}")
+            sides[what] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+            print(f"{given.items} x {given.items}, {what}: {json.dumps(sides[what])}")
+    save(given.out, "reconcile", items=given.items, **sides)
 
 
 if __name__ == "__main__":

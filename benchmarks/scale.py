@@ -24,6 +24,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from facts import save
+
 from payonce.core.commands import BatchCommand, Change, Control, Intend
 from payonce.core.model import SECOND_US, Actor, BatchSpec, Item, PlainColumns, PlainItems, Request
 from payonce.core.states import BatchState, ItemEvent, ItemState
@@ -205,8 +207,7 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         found = measure(folder, options.items)
     print(json.dumps(found))
-    if options.out:
-        options.out.write_text(json.dumps(found, indent=2))
+    save(options.out, "scale", **found)
     late = [name for name, seconds in found["seconds"].items() if seconds > WANTED[name]]
     late += ["memory"] if found["peak_mb"] > WANTED["peak_mb"] else []
     late += ["claim speed"] if (found["claim_ratio"] or 1) > 1.1 else []

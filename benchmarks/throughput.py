@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import os
 import statistics
 import subprocess
 import sys
@@ -25,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from facts import save
+
 from tests.crash.harness import Job, Provider
 
 IN_FLIGHT = 64
@@ -129,12 +129,22 @@ def main() -> None:
     whole = statistics.median(r["whole_ratio"] for r in rounds)
     what = f"{given.items} items, {given.latency} latency, {IN_FLIGHT} in flight{', with proof' if given.proof else ''}"
     print(f"median ratio {median:.2f}, whole commands {whole:.2f} ({what})")
-    if given.out:
-        given.out.write_text(
-            json.dumps(
-                {"latency": given.latency, "proof": given.proof, "cores": os.cpu_count(), "rounds": rounds}, indent=1
-            )
-        )
+    name = f"throughput_{given.latency}{'_proof' if given.proof else ''}"
+    ratios = {name: [r["ratio"] for r in rounds]}
+    if given.proof:
+        ratios[f"{name}_whole"] = [r["whole_ratio"] for r in rounds]
+    save(
+        given.out,
+        "throughput",
+        ratios=ratios,
+        latency=given.latency,
+        proof=given.proof,
+        items=given.items,
+        in_flight=IN_FLIGHT,
+        payonce_per_s=statistics.median(r["payonce_per_s"] for r in rounds),
+        bare_per_s=statistics.median(r["bare_per_s"] for r in rounds),
+        rounds=rounds,
+    )
     sys.exit(median < given.want)
 
 

@@ -18,6 +18,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from facts import save
+
 from payonce.core.commands import BatchCommand, Change, Control, Intend
 from payonce.core.events import iso, leaf_hash
 from payonce.core.model import SECOND_US, Actor, BatchSpec, NewItem, Request
@@ -129,11 +131,13 @@ def fill(path: Path, events: int) -> None:
     db.close()
 
 
-def measured(what: str, work: Callable[[], object]) -> None:
+def measured(what: str, work: Callable[[], object]) -> dict[str, object]:
     """Runs something and prints both times."""
     cpu, wall = _cpu(), time.perf_counter()
     said = work()
-    print(f"{what:<44} {time.perf_counter() - wall:8.3f} s   {_cpu() - cpu:8.3f} s of processor   {said}", flush=True)
+    took, used = time.perf_counter() - wall, _cpu() - cpu
+    print(f"{what:<44} {took:8.3f} s   {used:8.3f} s of processor   {said}", flush=True)
+    return {"what": what, "seconds": round(took, 3), "cpu_s": round(used, 3), "said": str(said)}
 
 
 def _cpu() -> float:
@@ -186,21 +190,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--verify", type=int, default=1_000_000, help="events of the ledger that is verified")
     parser.add_argument("--prove", type=int, default=10_000_000, help="events of the ledger that one item is proven in")
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "payonce-bench-trail")
     chosen = parser.parse_args()
     chosen.folder.mkdir(exist_ok=True)
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory() as scratch:
-        measured("the trail's share of appending", lambda: share_of_hashing(Path(scratch)))
+        steps = [measured("the trail's share of appending", lambda: share_of_hashing(Path(scratch)))]
     if chosen.verify:
         path = chosen.folder / f"full-{chosen.verify}.db"
         measured(f"make a ledger of {chosen.verify} events", lambda: full_ledger(path, events=chosen.verify) or "")
-        measured(f"verify {chosen.verify} events", lambda: verified(path))
+        steps.append(measured(f"verify {chosen.verify} events", lambda: verified(path)))
     if chosen.prove:
         path = chosen.folder / f"long-{chosen.prove}.db"
         measured(f"make a ledger of {chosen.prove} events", lambda: long_ledger(path, events=chosen.prove) or "")
-        for _ in range(3):
-            measured(f"prove one item of {chosen.prove} events", lambda: proven(path))
+        prove = f"prove one item of {chosen.prove} events"
+        steps += [measured(prove, lambda: proven(path)) for _ in range(3)]
+    save(chosen.out, "trail", verify=chosen.verify, prove=chosen.prove, steps=steps)
 
 
 if __name__ == "__main__":

@@ -15,11 +15,13 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import httptools
 import uvloop
+from facts import save
 
 from payonce.core.model import Item, Request
 from payonce.core.money import Money
@@ -132,6 +134,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=20_000)
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--serve", action="store_true")
+    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     if args.serve:
         uvloop.run(serve())
@@ -146,10 +149,13 @@ def main() -> None:
             "direct transport": transport(DirectTransport),
             "provider, direct": provider,
         }
+        found: list[dict[str, object]] = []
         for loop, run in (("asyncio", asyncio.run), ("uvloop", uvloop.run)):
             for name, make in kinds.items():
                 rate, cpu = run(rounds(make, url, calls=args.calls, in_flight=args.in_flight))
+                found.append({"what": name, "loop": loop, "calls_per_s": round(rate), "cpu_us": round(cpu, 1)})
                 print(f"{name:20} {loop:8} {rate:8.0f} calls/s {cpu:7.1f} us a call")
+        save(args.out, "transports", in_flight=args.in_flight, calls=args.calls, rounds=found)
     finally:
         server.terminate()
         server.wait()

@@ -10,7 +10,6 @@ with processes until the cores are full. Measured from when all of them have joi
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -20,6 +19,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from facts import save
+
 from payonce.ledger.connect import connect
 from tests.crash.harness import PAYONCE, Job, Provider, finish
 from tests.postgres import Server, new_schema
@@ -89,8 +90,16 @@ def main() -> None:
     medians = {n: statistics.median(found[n] for found in rounds) for n in WORKERS}
     grown = ", ".join(f"{n}: {medians[n] / medians[1]:.2f}" for n in WORKERS)
     print(f"medians against one process: {grown} ({given.concurrency} in flight each, {os.cpu_count()} cores)")
-    if given.out:
-        given.out.write_text(json.dumps({"cores": os.cpu_count(), "rounds": rounds, "medians": medians}, indent=1))
+    save(
+        given.out,
+        "workers",
+        ratios={f"workers_{n}_to_1": [found[n] / found[1] for found in rounds] for n in WORKERS[1:]},
+        items=given.items,
+        concurrency=given.concurrency,
+        latency=given.latency,
+        medians=medians,
+        rounds=rounds,
+    )
 
 
 if __name__ == "__main__":
