@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from itertools import repeat
 from typing import Any, Final
 
 from payonce.core.keys import digest
@@ -21,7 +20,6 @@ from payonce.trail.explain import NO_CARRY, NO_CODE, OPEN, STATES, Story
 Holds = dict[int, tuple[int | None, str | None]]
 _COMMITTED: Final = STATES.index(ItemState.COMMITTED)
 _CENTS: Final = tuple(f"{cents:02}" for cents in range(100))
-_EMPTY: Final = {"{}"}
 # Number of the first and the last of some items that had no event, and the time that is stored of them.
 Untouched = tuple[int, int, int]
 
@@ -54,8 +52,9 @@ class Kept:
             lines(self._take(part))
 
     def _take(self, part: Columns) -> bytes:
-        start = self.first + self.items
-        if tuple(part.ns) != tuple(range(start, start + len(part.ns))):
+        start, count = self.first + self.items, len(part.ns)
+        there = range(start, start + count)
+        if part.ns != there and list(part.ns) != list(there):
             self.whole = False
         self._states.extend(part.states)
         self._settlements.extend(part.settlements)
@@ -66,20 +65,21 @@ class Kept:
         self._not_before.extend(part.not_before)
         self._first_sent.extend(part.first_sent)
         self._updated.extend(part.updated)
-        if set(part.carries) == _EMPTY:
-            self._carries.extend(repeat(NO_CARRY, len(part.ns)))
+        if part.carries.count("{}") == count:
+            self._carries.extend(array("q", [NO_CARRY]) * count)
         else:
             self._carries.extend(hash(digest(text.encode())) for text in part.carries)
         self._ids.extend(map(hash, part.ids))
         billed, billed_in = part.billed, part.billed_in
         self._facts.extend(map(hash, zip(part.references, _texts(billed, billed_in), billed_in, strict=True)))
-        if set(part.codes) != {None} or any(part.messages):
+        if part.codes.count(None) != count or any(part.messages):
             self._codes.extend(hash((code, text or None)) for code, text in zip(part.codes, part.messages, strict=True))
         else:
-            self._codes.extend(repeat(NO_CODE, len(part.ns)))
-        minor = _sum(billed) if set(part.states) == {_COMMITTED} and len(set(billed_in)) == 1 else None
+            self._codes.extend(array("q", [NO_CODE]) * count)
+        one = part.states.count(_COMMITTED) == billed_in.count(billed_in[0]) == count
+        minor = _sum(billed) if one else None
         if minor is not None and billed_in[0] is not None:
-            self._count(_COMMITTED, billed_in[0], items=len(part.ns), minor=minor)
+            self._count(_COMMITTED, billed_in[0], items=count, minor=minor)
         else:
             self._count_each(part)
         return lines_of(part.ids, part.targets, part.minors, part.currencies, part.fields)
