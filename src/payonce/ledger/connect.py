@@ -12,15 +12,16 @@ from payonce.ledger.actors import is_alive as process_is_alive
 from payonce.ledger.actors import wall_clock
 from payonce.ledger.place import refuse_lost, state_folder
 from payonce.ledger.postgres_address import is_postgres, parse
-from payonce.ledger.sqlite import SqliteLedger
-from payonce.ledger.store import Clock, IsAlive
-from payonce.ledger.store_reads import StoreLedger
 from payonce.ledger.trail_port import TrailReads
 
-# The stores that not every ledger needs are loaded when they are asked for: most commands end within half a second.
+# The stores are loaded when they are asked for: most commands end within half a second, and a check of the trail, which has
+# a process more, needs nothing of what writes.
 if TYPE_CHECKING:
     from payonce.ledger.jsonl import JsonlLedger
     from payonce.ledger.postgres import PostgresLedger
+    from payonce.ledger.sqlite import SqliteLedger
+    from payonce.ledger.store import Clock, IsAlive
+    from payonce.ledger.store_reads import StoreLedger
 
 # Ledgers that are one file.
 _FILES: Final = ("sqlite", "jsonl")
@@ -93,6 +94,8 @@ def _store(url: str) -> type[SqliteLedger] | type[JsonlLedger]:
         from payonce.ledger.jsonl import JsonlLedger
 
         return JsonlLedger
+    from payonce.ledger.sqlite import SqliteLedger
+
     return SqliteLedger
 
 
