@@ -32,7 +32,7 @@ from payonce.ledger.store import Clock, IsAlive
 from payonce.ledger.store_reads import StoreLedger
 
 # What may hold something of a person.
-_VACUUM: Final[tuple[LiteralString, ...]] = ("VACUUM items", "VACUUM payloads", "VACUUM outputs")
+_VACUUM: Final[tuple[LiteralString, ...]] = ("VACUUM items", "VACUUM intents", "VACUUM payloads", "VACUUM outputs")
 
 
 class PostgresLedger(StoreLedger):

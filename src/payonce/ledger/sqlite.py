@@ -6,6 +6,7 @@ and set at open, place.py for how a restored or copied ledger is noticed.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -34,6 +35,8 @@ from payonce.ledger.sqlite_reads import SqliteReads
 from payonce.ledger.sqlite_tables import SqliteTables
 from payonce.ledger.store import Clock, IsAlive
 from payonce.ledger.store_reads import StoreLedger
+
+_logger = logging.getLogger("payonce.ledger")
 
 
 class SqliteLedger(StoreLedger):
@@ -98,12 +101,17 @@ class SqliteLedger(StoreLedger):
 
     @contextmanager
     def _erasing(self) -> Iterator[None]:
-        """What is erased is overwritten in the file, and the journal that still holds it is folded in and cut."""
+        """What is erased is overwritten in the file, and so is what was there before and went; the journal that still holds
+        it is folded in and cut."""
         with faults(self._path):
             self._sqlite.overwrite_deleted(on=True)
             try:
                 yield
-                self._sqlite.checkpoint()
+                self._sqlite.overwrite_free()
+                if not self._sqlite.checkpoint():
+                    _logger.warning(
+                        "ledger %s: somebody reads it, so its journal still holds what was erased", self._path
+                    )
             finally:
                 self._sqlite.overwrite_deleted(on=False)
 

@@ -32,7 +32,7 @@ _WRITER: Final = (
     ("foreign_keys", "OFF", 0),  # none are declared
     ("recursive_triggers", "ON", 1),  # REPLACE fires the triggers that keep events append-only
     ("trusted_schema", "OFF", 0),
-    ("secure_delete", "OFF", 0),  # decided requests go soon anyway; zeroing them would double the writing
+    ("secure_delete", "FAST", 2),  # what goes from a page is overwritten in it; freed pages are by ``trail erase``
     ("wal_autocheckpoint", "8000", 8000),  # 32 MB: few checkpoints, and a recovery of well under a second
     ("journal_size_limit", "134217728", 134217728),
     ("cache_size", "-65536", -65536),

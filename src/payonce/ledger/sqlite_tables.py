@@ -46,6 +46,8 @@ from payonce.ledger.sqlite_rows import (
 from payonce.ledger.sqlite_save import save
 from payonce.ledger.trail_port import SealedRow
 
+_FILL_AT_ONCE = 20_000  # pages
+
 
 class SqliteTables:
     """The rows of a ledger in SQLite, as ``ledger.tables`` asks for them.
@@ -233,15 +235,32 @@ class SqliteTables:
         self._db.execute(self._sql["save_meta"], (name, value))
 
     def overwrite_deleted(self, *, on: bool) -> None:
-        """Whether what is deleted or replaced is overwritten in the file."""
-        self._db.execute(f"PRAGMA secure_delete = {'ON' if on else 'OFF'}").fetchall()
+        """Whether freed pages are overwritten too, besides what goes from pages that stay."""
+        self._db.execute(f"PRAGMA secure_delete = {'ON' if on else 'FAST'}").fetchall()
 
-    def checkpoint(self) -> None:
-        """Folds the journal into the file, as far as readers allow within a few seconds."""
+    def overwrite_free(self) -> None:
+        """Overwrites the pages that were freed before: requests of decided items, which may hold what is being erased."""
+        size, free = (self._db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "freelist_count"))
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            # With its first page it takes just as many as are free: the file does not grow.
+            self._db.execute("CREATE TABLE filler (zeros BLOB)")
+            for first in range(0, free - 1, _FILL_AT_ONCE):
+                pages = min(_FILL_AT_ONCE, free - 1 - first)
+                self._db.execute("INSERT INTO filler VALUES (zeroblob(?))", (pages * (size - 4),))
+            self._db.execute("DROP TABLE filler")
+            self._db.execute("COMMIT")
+        except BaseException:
+            self.rollback()
+            raise
+
+    def checkpoint(self) -> bool:
+        """Folds the journal into the file and cuts it; False where readers did not let it within a few seconds."""
         patience = self._db.execute("PRAGMA busy_timeout").fetchone()[0]
         self._db.execute("PRAGMA busy_timeout = 2000")
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        busy = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         self._db.execute(f"PRAGMA busy_timeout = {patience:d}")
+        return not busy
 
     def _one(self, name: str, *parameters: Any) -> Any:
         return self._db.execute(self._sql[name], parameters).fetchone()

@@ -10,7 +10,7 @@ import pytest
 
 from payonce.core.commands import Change
 from payonce.core.errors import UsageError
-from payonce.core.model import BatchSpec
+from payonce.core.model import BatchSpec, Request
 from payonce.core.payloads import HIDDEN, PayloadPolicy, default_for
 from payonce.core.states import ItemEvent
 from payonce.ledger import store_trail
@@ -57,6 +57,32 @@ def test_erasing_leaves_the_trail_whole_and_nothing_in_the_file(books: Books) ->
     for gone in (b"Mustermann", b"a1@example.com", "Zoë 1".encode()):
         assert gone not in files
     assert b"a2@example.com" in files
+
+
+@pytest.mark.parametrize("length", [10, 9_000])
+def test_requests_that_went_leave_nothing_in_the_file(tmp_path: Path, length: int) -> None:
+    """A decided item's request is no longer in the ledger, but was: its place in the file is overwritten too, within a
+    page or in pages of its own; and so is what an item's row was before it grew. The file does not grow for it."""
+    books = Books(tmp_path)
+    books.seal(300)
+    worker = books.start()
+    numbers = range(1, 300)
+    body = b"<" + b"x" * length
+    requests = (replace(intent(n), request=Request("POST", "/p", body + b"Erika-%d>" % n)) for n in numbers)
+    books.write(worker, requests)
+    books.write(worker, (commit(n) for n in numbers))
+    books.ledger.leave(worker)
+    books.ledger.close()
+    size = books.path.stat().st_size
+    assert b"Erika-7>" in books.path.read_bytes() or length == 10
+    books.ledger = books.open()
+    for _ in range(3):
+        books.ledger.erase(BATCH, [f"it-{n}" for n in numbers], fields=None, actor=ACTOR, reason="request 18")
+    books.close()
+    files = b"".join(path.read_bytes() for path in books.path.parent.glob("payonce.db*") if path.is_file())
+    assert b"Erika-" not in files and b"a7@example.com" not in files and b"a300@example.com" in files
+    assert books.path.stat().st_size < size + 400_000  # the events of the erasures
+    assert books.verify().ok
 
 
 @pytest.mark.parametrize(
