@@ -78,6 +78,8 @@ def run(common: Common, /, batch_file: Path, yes: bool, reconcile: bool | None, 
     # A finished batch that is run again makes no call at all, unless somebody asks for it.
     wanted = reconcile if reconcile is not None or made else False
     proof = _reconciled(url, batch_file, outcome, file.id, wished=wanted)
+    if checkpoints is not None and proof is not None:
+        checkpoints.after(url)
     ended = Ended(file.id, str(batch_file), url, outcome, progress.last, checkpoints, proof)
     tell(screen, ended)
     return ended.exit_code

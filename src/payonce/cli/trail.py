@@ -55,8 +55,10 @@ def verify(common: Common, files: tuple[Path, ...], since: Path | None, key: str
 
 
 def _show(screen: Screen, found: Mapping[str, Any]) -> None:
-    what = some(found["events"], "event")
-    what += f" after the checkpoint over {found['since']}" if found["since"] else f" and {some(found['items'], 'item')}"
+    what = f"{some(found['events'], 'event')} and {some(found['items'], 'item')}"
+    if found["since"]:
+        behind = some(max(0, found["events"] - found["since"]), "event")
+        what = f"{behind} after the checkpoint over {found['since']}"
     against = f", {some(found['checkpoints'], 'checkpoint')}" if found["checkpoints"] else ""
     if found["ok"]:
         screen.line(f"sound: {what}{against}", style={"fg": "green"})
@@ -104,6 +106,8 @@ def key(common: Common, out: Path | None, rotate: bool, reason: str | None) -> N
     screen = Screen(common)
     url = ledger_url(common.ledger)
     made = trailing_keys.make(url, out=out, rotate=rotate, reason=reason)
+    for warning in made["warnings"]:
+        screen.warn(warning)
     if common.json:
         screen.document(made)
         return

@@ -24,8 +24,7 @@ from payonce.service import large_outputs
 from payonce.service.addresses import absolute_ledger
 from payonce.service.opening import misspelt
 from payonce.service.running import spool_places
-from payonce.service.trailing import Places, public_keys, trail
-from payonce.trail import checkpoint
+from payonce.service.trailing import Places, own_checkpoints, trail
 from payonce.trail.checkpoint import Signed
 from payonce.trail.verify import verify
 
@@ -140,9 +139,8 @@ def _refuse_outputs(store: StoreLedger, here: str, there: str) -> None:
 
 
 def _kept(url: str) -> list[Signed]:
-    """The ledger's own checkpoints."""
-    own = Places.of(url)
-    return list(checkpoint.load(own.checkpoints, public_keys(url, None))) if own.checkpoints.is_file() else []
+    """The ledger's own checkpoints, where its public key is beside it too."""
+    return own_checkpoints(url, None, [])
 
 
 def _verify(url: str, info: LedgerInfo, checkpoints: list[Signed]) -> None:

@@ -25,7 +25,7 @@ from payonce.ledger.store_reads import StoreLedger
 from payonce.ledger.trail_port import TrailReads
 from payonce.service.opening import misspelt
 from payonce.trail import checkpoint, keys, proof
-from payonce.trail.checkpoint import Checkpoint, Signed, origin_of
+from payonce.trail.checkpoint import Checkpoint, Kept, Signed, origin_of
 from payonce.trail.verify import Verified, verify
 
 
@@ -113,22 +113,40 @@ class Against:
 
 def verify_trail(url: str, against: Against) -> Verified:
     """Verifies a trail against itself and every checkpoint that is known: the files named, and the ledger's own file."""
-    files = list(against.checkpoints)
-    own = Places.of(url).checkpoints
-    if against.since is None and own.is_file() and own not in files:
-        files.append(own)
     known: list[Signed] = []
+    unknown: list[str] = []
     since = None
-    if files or against.since is not None:
-        publics = public_keys(url, against.key)
-        for file in files:
-            known += checkpoint.load(file, publics)
-        since = checkpoint.load(against.since, publics)[-1] if against.since is not None else None
+    for file in against.checkpoints:
+        known += _take(checkpoint.load(file, public_keys(url, against.key)), file, unknown)
+    if against.since is not None:
+        since = checkpoint.load(against.since, public_keys(url, against.key)).last
+    elif Places.of(url).checkpoints not in against.checkpoints:
+        known += own_checkpoints(url, against.key, unknown)
     with trail(url) as reads:
         found = verify(reads, checkpoints=known, since=since, url=url)
+    found.limits += unknown
     if not known and since is None:
         found.limits.append("no checkpoint was given: a ledger that was re-hashed or replaced as a whole looks sound")
     return found
+
+
+def own_checkpoints(url: str, key: str | None, unknown: list[str]) -> list[Signed]:
+    """The checkpoints beside a ledger, as far as they are signed by the key beside it, or ``key``. What cannot be used of
+    them is said in ``unknown``: nobody has asked for them."""
+    file = Places.of(url).checkpoints
+    if not file.is_file():
+        return []
+    try:
+        return _take(checkpoint.load(file, public_keys(url, key)), file, unknown)
+    except UsageError as error:
+        unknown.append(f"the checkpoints in {file}: {error.message}")
+        return []
+
+
+def _take(kept: Kept, file: Path, unknown: list[str]) -> list[Signed]:
+    if kept.others:
+        unknown.append(f"{kept.others} of the checkpoints in {file}: they are not signed by a key that was given")
+    return list(kept.signed)
 
 
 def prove(url: str, *, batch: str, item: str, key: str | None, kept: Path | None) -> dict[str, Any]:
@@ -139,7 +157,7 @@ def prove(url: str, *, batch: str, item: str, key: str | None, kept: Path | None
     with trail(url) as reads, reads.snapshot():
         number, n = find(reads, batch, item)
         if kept is not None:
-            signed = checkpoint.load(kept, public_keys(url, key))[-1]
+            signed = checkpoint.load(kept, public_keys(url, key)).last
         else:
             head = reads.head()
             text = Checkpoint(origin_of(reads.ledger_id()), head.size, head.root())

@@ -11,13 +11,14 @@ from payonce.ledger.actors import this_actor
 from payonce.service.trailing import Places, writable
 from payonce.trail import keys
 from payonce.trail.checkpoint import Checkpoint, Signed, origin_of, sign
+from payonce.trail.publish import ToFile, publish
 
 
 def make(url: str, *, out: Path | None, rotate: bool, reason: str | None) -> dict[str, Any]:
     """Makes the trail's key, or replaces it, and records that with the public key.
 
     At a rotation the old key is kept as ``KEY.old-<id>`` and a checkpoint is signed by both keys, which hands the trust
-    on; ``KEY.pub`` then holds both public keys. Raises UsageError where there is a key already, or none to replace. A
+    on and goes beside the ledger; ``KEY.pub`` then holds both public keys. Raises UsageError where there is a key already, or none to replace. A
     crash half-way leaves the old key, if there was one, under its new name: nothing is lost.
     """
     if rotate and not (reason or "").strip():
@@ -32,7 +33,9 @@ def make(url: str, *, out: Path | None, rotate: bool, reason: str | None) -> dic
         ledger.record("trail_key", data, actor=this_actor(), reason=reason or "a key for checkpoints")
         info = ledger.info()
         signed = sign(Checkpoint(name, info.events, bytes.fromhex(info.root)), [old, new]) if old else None
-    return _made(new, path, public, aside, signed)
+    beside = [ToFile(Places.of(url).checkpoints)]
+    warnings = publish(signed, beside, show=lambda _: None) if signed is not None else []
+    return {**_made(new, path, public, aside, signed), "warnings": warnings}
 
 
 def _set_aside(path: Path) -> tuple[keys.SigningKey, Path]:

@@ -1,4 +1,4 @@
-"""Checkpoints while a batch runs: one after every so many events, and one at the end of each run.
+"""Checkpoints while a batch runs: one after every so many events, one at the end of each run, and one behind what follows it.
 
 Reads the head from the ledger, signs it, publishes it. It never holds a run up and never ends one: what could not be
 signed or published is told at the end.
@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from payonce.core.errors import PayonceError
 from payonce.ledger.protocol import LedgerInfo
-from payonce.service.trailing import Places
+from payonce.service.trailing import Places, trail
 from payonce.service.trailing_settings import TrailSettings
 from payonce.trail.checkpoint import Checkpoint, Signed, origin_of, sign
 from payonce.trail.keys import SigningKey, load_private
@@ -85,10 +85,23 @@ class Checkpoints:
         except PayonceError as error:
             self.warnings.append(f"no checkpoint was made: {error.message}")
             return
-        if self.last is not None and self.last.checkpoint.size == info.events:
-            return
-        self.last = sign(Checkpoint(origin_of(info.id), info.events, bytes.fromhex(info.root)), [self.key])
-        shown: list[str] = []
         # A command may take its time: the run goes on meanwhile.
-        self.warnings += await asyncio.to_thread(publish, self.last, self.places, show=shown.append)
+        await asyncio.to_thread(self._publish, Checkpoint(origin_of(info.id), info.events, bytes.fromhex(info.root)))
+
+    def after(self, url: str) -> None:
+        """One more where events came behind the last: those of the comparison with the provider."""
+        try:
+            with trail(url) as reads, reads.snapshot():
+                ledger, head = reads.ledger_id(), reads.head()
+        except PayonceError as error:
+            self.warnings.append(f"no checkpoint was made: {error.message}")
+            return
+        self._publish(Checkpoint(origin_of(ledger), head.size, head.root()))
+
+    def _publish(self, checkpoint: Checkpoint) -> None:
+        if self.last is not None and self.last.checkpoint.size == checkpoint.size:
+            return
+        self.last = sign(checkpoint, [self.key])
+        shown: list[str] = []
+        self.warnings += publish(self.last, self.places, show=shown.append)
         self.shown += shown

@@ -83,13 +83,30 @@ def trusted(note: Note, keys: Sequence[VerifierKey]) -> Signed:
     return Signed(Checkpoint.parse(note.text), note)
 
 
-def load(path: Path, keys: Sequence[VerifierKey]) -> tuple[Signed, ...]:
-    """All checkpoints of a file, in order, each signed by one of ``keys``. Raises UsageError."""
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The checkpoints of a file, in order, that known keys signed; ``others`` counts those that none of them did."""
+
+    signed: tuple[Signed, ...]
+    others: int
+
+    @property
+    def last(self) -> Signed:
+        """The last one."""
+        return self.signed[-1]
+
+
+def load(path: Path, keys: Sequence[VerifierKey]) -> Kept:
+    """The checkpoints of a file. One of a key that is not known any more, such as a stolen one, says nothing, and the rest
+    stands. Raises UsageError ``untrusted`` where none is signed by one of ``keys``, ``no_checkpoint`` where there is none."""
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}", code="file_unreadable", hint="check the path") from error
-    found = tuple(trusted(note, keys) for note in parse_many(text))
-    if not found:
-        raise UsageError(f"{path} holds no checkpoint", code="no_checkpoint", hint="payonce trail checkpoint makes one")
-    return found
+    notes = list(parse_many(text))
+    signed = tuple(trusted(note, keys) for note in notes if signer_of(note, keys) is not None)
+    if signed:
+        return Kept(signed, len(notes) - len(signed))
+    if notes:
+        trusted(notes[0], keys)
+    raise UsageError(f"{path} holds no checkpoint", code="no_checkpoint", hint="payonce trail checkpoint makes one")

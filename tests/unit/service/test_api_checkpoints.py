@@ -35,7 +35,7 @@ def test_a_run_ends_with_a_checkpoint_where_the_ledger_has_a_key(tmp_path: Path)
     assert result.checkpoint is not None
     assert result.checkpoint.strip() in kept
     publics = load_public(made["public_file"])
-    signed = checkpoint.load(tmp_path / "payonce.db.checkpoints", publics)[-1]
+    signed = checkpoint.load(tmp_path / "payonce.db.checkpoints", publics).last
     found = trailing.verify_trail(url, trailing.Against())
     assert (found.ok, found.checkpoints, found.events) == (True, 1, signed.checkpoint.size)
 

@@ -44,7 +44,7 @@ def test_a_file_takes_one_after_the_other(tmp_path: Path) -> None:
     place = ToFile(tmp_path / "kept.txt")
     for size in (5, 6):
         assert not publish(signed(size), [place], show=str)
-    assert [s.checkpoint.size for s in load(place.path, [KEY.verifier])] == [5, 6]
+    assert [s.checkpoint.size for s in load(place.path, [KEY.verifier]).signed] == [5, 6]
 
 
 def test_a_command_gets_it_on_standard_input(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_run_makes_checkpoints_on_the_way_and_at_its_end(tmp_path: Path) -> No
         return made
 
     assert not asyncio.run(run()).warnings
-    kept = load(tmp_path / "kept.txt", [KEY.verifier])
+    kept = load(tmp_path / "kept.txt", [KEY.verifier]).signed
     assert [s.checkpoint.size for s in kept] == [250, 260]
 
 
