@@ -106,6 +106,7 @@ def parse_minor(text: str, currency: str) -> int:
     return -minor if sign else minor
 
 
+@lru_cache(maxsize=4096)  # an item's amount is written with its first call and again with its answer
 def format_minor(minor: int, currency: str) -> str:
     """Minor units as a decimal string in major units with exactly the currency's decimals: ``-12.50``, ``5800``."""
     digits = exponent(currency)

@@ -129,11 +129,13 @@ class Desk:
 
     def close(self, row: ItemRow) -> None:
         """An open intent is decided and goes."""
-        del self.opens[row.n]
-        self._changed.pop(row.n, None)
-        if self._opened.pop(row.n, None) is None:
-            self._closed.add(row.n)
-        if self.batch.targets and self.holders.get(row.target) == row.n:
+        n = row.n
+        del self.opens[n]
+        if self._changed:
+            self._changed.pop(n, None)
+        if not self._opened or self._opened.pop(n, None) is None:
+            self._closed.add(n)
+        if self.batch.targets and self.holders.get(row.target) == n:
             self.holders[row.target] = None
 
     def shift(self, row: ItemRow, before: Share, *, begun: bool = False) -> None:
@@ -162,7 +164,7 @@ class Desk:
         """The item was executed over the amount asked, and its open intent goes; ``transfer`` keeps the tallies."""
         n = row.n
         self.close(row)
-        if n in self._begun or n in self._touched:
+        if (self._begun and n in self._begun) or n in self._touched:
             self._touch(row)
         else:
             self._committed[n] = row

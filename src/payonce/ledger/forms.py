@@ -6,7 +6,7 @@ sorting it. The bytes are those that ``Log.emit`` would write for the same facts
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -14,15 +14,45 @@ import orjson
 
 from payonce.core.states import Settlement
 
+_GAP: Final = "\0"  # canonical JSON holds none
+_TEXT: Final = f'"{_GAP}"'
+
 
 class Form:
-    """The canonical text of an event with gaps for ``%``. ``short`` is for the store that writes another text of it."""
+    """The canonical text of an event with gaps. ``fill`` puts values into them; ``short`` is for the store that writes
+    another text of it, with gaps for ``%``."""
 
-    __slots__ = ("short", "text")
+    __slots__ = ("_pieces", "fill", "short")
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self._pieces = text.split(_GAP)
+        self.fill: Callable[..., str] = _FILLS[len(self._pieces) - 1](*self._pieces)
         self.short = ""
+
+    @property
+    def text(self) -> str:
+        """The text with gaps for ``%``."""
+        return "%s".join(piece.replace("%", "%%") for piece in self._pieces)
+
+
+def _six(a: str, b: str, c: str, d: str, e: str, f: str, g: str) -> Callable[..., str]:
+    # A third of the price of ``%``, which reads a text letter by letter.
+    return lambda q, r, s, t, u, v: f"{a}{q}{b}{r}{c}{s}{d}{t}{e}{u}{f}{v}{g}"
+
+
+def _ten(a: str, b: str, c: str, d: str, e: str, f: str, *more: str) -> Callable[..., str]:
+    g, h, i, j, k = more
+    return lambda q, r, s, t, u, v, w, x, y, z: f"{a}{q}{b}{r}{c}{s}{d}{t}{e}{u}{f}{v}{g}{w}{h}{x}{i}{y}{j}{z}{k}"
+
+
+def _eleven(a: str, b: str, c: str, d: str, e: str, f: str, *more: str) -> Callable[..., str]:
+    g, h, i, j, k, m = more
+    return lambda q, r, s, t, u, v, w, x, y, z, n: (
+        f"{a}{q}{b}{r}{c}{s}{d}{t}{e}{u}{f}{v}{g}{w}{h}{x}{i}{y}{j}{z}{k}{n}{m}"
+    )
+
+
+_FILLS: Final[Mapping[int, Callable[..., Callable[..., str]]]] = {6: _six, 10: _ten, 11: _eleven}
 
 
 # Runs differ in batch, worker, currency and little else; items that were called more often have forms of their own.
@@ -30,16 +60,16 @@ class Form:
 def first_call(batch: str, worker: int, currency: str, attempt: int, generation: int, step: int) -> Form:
     """An intent. Gaps: amount, time, item, key, request, number."""
     return _form(
-        amount='"%s"',
-        at='"%s"',
+        amount=_TEXT,
+        at=_TEXT,
         attempt=str(attempt),
         batch=_quoted(batch),
         currency=_quoted(currency),
         generation=str(generation),
-        item='"%s"',
-        key='"%s"',
-        request='"%s"',
-        seq="%d",
+        item=_TEXT,
+        key=_TEXT,
+        request=_TEXT,
+        seq=_GAP,
         step=str(step),
         type='"intent"',
         worker=str(worker),
@@ -66,21 +96,21 @@ def execution(
     texts: tuple[str, ...],
 ) -> Form:
     """A commit over the amount asked. Gaps: amount, time, billed, ``texts`` of the answer, item, key, reference, number."""
-    data = "".join(f'"{name}":"%s",' for name in texts)
+    data = "".join(f'"{name}":{_TEXT},' for name in texts)
     more = {} if settlement is Settlement.NONE else {"settlement": _quoted(settlement.value)}
     return _form(
-        amount='"%s"',
-        at='"%s"',
+        amount=_TEXT,
+        at=_TEXT,
         attempt=str(attempt),
         batch=_quoted(batch),
-        billed='"%s"',
+        billed=_TEXT,
         currency=_quoted(currency),
         data=f'{{{data}"status":{status}}}',
         generation=str(generation),
-        item='"%s"',
-        key='"%s"',
-        reference='"%s"',
-        seq="%d",
+        item=_TEXT,
+        key=_TEXT,
+        reference=_TEXT,
+        seq=_GAP,
         **more,
         step=str(step),
         type='"commit"',
@@ -95,13 +125,13 @@ def _form(**fields: str) -> Form:
 
 
 def _quoted(text: str) -> str:
-    """A text as JSON, safe inside a form."""
-    return orjson.dumps(text).decode().replace("%", "%%")
+    return orjson.dumps(text).decode()
 
 
 def is_safe(texts: Sequence[str]) -> bool:
     """Whether none of some texts needs an escape in JSON, nor is of more than ASCII."""
-    return len(orjson.dumps(texts)) == sum(map(len, texts)) + 3 * len(texts) + 1
+    whole = "".join(texts)
+    return len(orjson.dumps(whole)) == len(whole) + 2
 
 
 def escaped(values: Iterable[Any]) -> tuple[Any, ...]:

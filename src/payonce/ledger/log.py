@@ -90,7 +90,7 @@ class Log:
         head = self.head
         first = head.size + 1
         filled = [(*values, seq) for seq, (_, values, _, _) in enumerate(said, first)]
-        bodies = [(form.text % values).encode() for (form, _, _, _), values in zip(said, filled, strict=True)]
+        bodies = [form.fill(*values).encode() for (form, _, _, _), values in zip(said, filled, strict=True)]
         leaves = leaf_hashes(bodies)
         self.entries += [
             _made(Entry, (seq, batch, n, raw, mark, form, values))

@@ -60,7 +60,10 @@ def stored(entries: Sequence[Entry]) -> list[str]:
     """The bodies of new events as they are stored. One of a known form is filled into the short text of its form: its values
     hold no control character, since they are JSON, so that it is restored to its canonical bytes like any other."""
     others = iter(shortened([entry.body for entry in entries if entry.form is None]))
-    return [next(others) if e.form is None else (e.form.short or _short(e.form)) % e.values for e in entries]
+    return [
+        next(others) if form is None else (form.short or _short(form)) % values
+        for _, _, _, _, _, form, values in entries
+    ]
 
 
 def _short(form: Form) -> str:

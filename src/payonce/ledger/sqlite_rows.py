@@ -115,7 +115,7 @@ def change_columns(row: OpenRow, base: int) -> tuple[Any, ...]:
 
 def request_columns(request: Request) -> tuple[str, str, str, bytearray]:
     """Method, path, headers and body as stored."""
-    headers = "[]" if not request.headers else dump([list(pair) for pair in request.headers])
+    headers = "[]" if not request.headers else dump(request.headers)
     return request.method, request.path, headers, bytearray(request.body)
 
 

@@ -21,6 +21,7 @@ from payonce.ledger.rows import (
     Saved,
     Tallies,
     WorkerRow,
+    copy_of,
     load,
 )
 from payonce.ledger.sqlite_bodies import stored
@@ -68,6 +69,9 @@ class SqliteTables:
         self._unchanged = False
         self._appended = False
         self._targets: dict[int, bool] = {}
+        # Rows as they are stored, known for as long as nobody else writes.
+        self._batches: dict[int, tuple[Any, ...]] = {}
+        self._workers: dict[int, WorkerRow] = {}
 
     def begin(self) -> Head:
         """See ledger.tables."""
@@ -78,6 +82,7 @@ class SqliteTables:
         self._version = version
         if self._head is None or not self._unchanged:
             self._head = to_head(self._one("head"))
+            self._batches, self._workers = {}, {}
         self._appended = False
         return self._head
 
@@ -88,8 +93,8 @@ class SqliteTables:
     def append(self, log: Log) -> None:
         """See ledger.tables."""
         events = [
-            (e.seq, None if e.batch is None else e.batch << SHIFT | (e.n or 0), body, e.mark)
-            for e, body in zip(log.entries, stored(log.entries), strict=True)
+            (seq, None if batch is None else batch << SHIFT | (n or 0), body, mark)
+            for (seq, batch, n, _, mark, _, _), body in zip(log.entries, stored(log.entries), strict=True)
         ]
         insert_many(self._db, self._sql["add_event"], events)
         if log.payloads:
@@ -111,6 +116,7 @@ class SqliteTables:
     def rollback(self) -> None:
         """See ledger.tables. Where SQLite has rolled back by itself there is nothing left to do."""
         self._head = None
+        self._batches, self._workers = {}, {}
         try:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
@@ -142,7 +148,10 @@ class SqliteTables:
 
     def save_batch(self, row: BatchRow) -> None:
         """See ledger.tables."""
-        self._db.execute(self._sql["save_batch"], (*batch_columns(row), row.number))
+        columns = batch_columns(row)
+        if self._batches.get(row.number) != columns:
+            self._db.execute(self._sql["save_batch"], (*columns, row.number))
+            self._batches[row.number] = columns
 
     def tallies(self, number: int) -> Tallies:
         """See ledger.tables."""
@@ -205,8 +214,13 @@ class SqliteTables:
 
     def worker(self, fence: int) -> WorkerRow | None:
         """See ledger.tables."""
-        row = self._db.execute(self._sql["worker"], (fence,)).fetchone()
-        return None if row is None else to_worker(row)
+        known = self._workers.get(fence)
+        if known is None:
+            row = self._db.execute(self._sql["worker"], (fence,)).fetchone()
+            if row is None:
+                return None
+            known = self._workers[fence] = to_worker(row)
+        return copy_of(known)
 
     def workers(self, number: int) -> list[WorkerRow]:
         """See ledger.tables."""
@@ -215,6 +229,7 @@ class SqliteTables:
     def save_worker(self, row: WorkerRow) -> None:
         """See ledger.tables."""
         self._db.execute(self._sql["save_worker"], (row.lease_until_us, row.left_us, row.fence))
+        self._workers.pop(row.fence, None)
 
     def findings(self, number: int) -> list[Finding]:
         """See ledger.tables."""
