@@ -76,6 +76,20 @@ def test_doctor_finds_what_is_wrong(desk: Desk) -> None:
     assert wrong[0]["hint"]
 
 
+@pytest.mark.parametrize(("said", "meant"), [("explain", "show"), ("verify", "trail verify"), ("rnu", "run")])
+def test_a_command_by_another_name_is_told_its_own(desk: Desk, said: str, meant: str) -> None:
+    """By what it means first, then by its letters, of which those of ``explain`` are nearest to ``plan``."""
+    assert f"did you mean {meant!r}?" in desk(said).err
+
+
+def test_a_batch_that_keeps_no_answers_is_not_told_that_they_were_lost(desk: Desk) -> None:
+    """Refunds that went well: the message of ``payonce results`` is true of them too."""
+    desk.write()
+    assert desk("run", "batch.toml", "--json").code == 0
+    record = json.loads(desk("results", "batch.toml", "--out", "-").out.splitlines()[0])
+    assert record["code"] == "no_output" and "the batch keeps none" in record["message"]
+
+
 def test_providers_print_what_they_promise(desk: Desk) -> None:
     """Every kind with its guarantee; one kind alone by its name."""
     found = desk("providers", "--json").json["providers"]

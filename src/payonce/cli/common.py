@@ -97,6 +97,16 @@ class PayonceCommand(click.Command):
         _write_options(self.get_params(ctx), ctx, formatter)
 
 
+# What people call a command that has another name; compared by letters, "explain" would be taken for "plan".
+_MEANT = {
+    "explain": "show",
+    "history": "show",
+    "list": "status",
+    "verify": "trail verify",
+    "prove": "trail prove",
+}
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are used: ``places`` gives module, function and one line of help.
 
@@ -128,7 +138,8 @@ class LazyGroup(click.Group):
         if name and not name.startswith("-") and name not in self._places:
             from difflib import get_close_matches
 
-            near = get_close_matches(name, self._places, n=1)
+            meant = _MEANT.get(name, name)
+            near = [meant] if meant.split()[0] in self._places else get_close_matches(name, self._places, n=1)
             advice = f"did you mean {near[0]!r}?" if near else f"{ctx.command_path} --help lists them"
             raise click.UsageError(f"there is no command {name!r}; {advice}", ctx)
         return super().resolve_command(ctx, args)

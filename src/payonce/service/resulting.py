@@ -26,7 +26,8 @@ from payonce.service.report import item_json
 # Outputs may be a quarter of a megabyte each before they go to files.
 _PAGE: Final = 200
 NO_OUTPUT: Final = "no_output"
-_LOST: Final = "executed and billed; its answer was lost and could not be read again"
+# Whether a batch was to keep answers is not in the ledger, so the message says both.
+_NOT_KEPT: Final = "executed; no answer of it is kept: the batch keeps none, or it was lost and could not be read again"
 
 
 class Reader:
@@ -53,7 +54,7 @@ class Reader:
         record = item_json(entry.item)
         data = entry.output if entry.output is not None else self._files.read(entry.kept)
         if data is None and entry.item.state is ItemState.COMMITTED and record["code"] is None:
-            record |= {"code": NO_OUTPUT, "message": _LOST}
+            record |= {"code": NO_OUTPUT, "message": _NOT_KEPT}
         record["output"] = None if data is None else self._part(data, entry)
         record["output_sha256"] = dict(entry.kept.get(OUTPUT) or {}).get("sha256")
         record["kept"] = {name: value for name, value in entry.kept.items() if not name.startswith("$")}
