@@ -114,6 +114,7 @@ def test_resolving_needs_what_it_needs(doubtful: Desk) -> None:
     assert doubtful("resolve", "refunds", "R2", "--as", "committed", "--reason", "x", "--json").code == 2
     missing = doubtful("resolve", "refunds", "R2", "--as", "committed", "--reference", "r", "--reason", "x", "--json")
     assert missing.json["error"]["code"] == "amount_needed"
+    assert missing.json["error"]["hint"].endswith(" was asked for")
     extra = doubtful("resolve", "refunds", "R2", "--as", "refused", "--reference", "r", "--reason", "x", "--json")
     assert extra.code == 2
     assert doubtful("resolve", "refunds", "R2", "--as", "refused", "--reason", " ", "--json").code == 2

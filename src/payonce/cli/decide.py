@@ -118,6 +118,8 @@ def _billed(item: Item, *, state: str, amount: str | None, currency: str | None)
         raise UsageError(
             "an executed item needs the amount that was billed",
             code="amount_needed",
-            hint="--amount 12.50" + ("" if item.money else " --currency USD"),
+            hint=f"--amount, as the provider billed it; {item.money} was asked for"
+            if item.money
+            else "--amount and --currency, as the provider billed it",
         )
     return Money(amount, code)

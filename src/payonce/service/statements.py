@@ -35,7 +35,7 @@ def fetch(
         raise UsageError(
             f"payonce cannot list what {file.provider['kind']} did",
             code="no_listing",
-            hint="download a report: payonce providers names those that payonce reads",
+            hint="download its report and describe it in [statement], then: payonce reconcile BATCH --statement FILE",
         )
     rows = asyncio.run(_rows(provider, provider, kind=kind, from_us=from_us, to_us=to_us))
     try:

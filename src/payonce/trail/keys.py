@@ -169,7 +169,11 @@ def load_private(place: str, *, environ: Mapping[str, str]) -> SigningKey:
         return parse_private(text)
     path = Path(place)
     if not path.is_file():
-        raise UsageError(f"there is no private key at {place}", code="no_key", hint="payonce trail key makes one")
+        raise UsageError(
+            f"there is no private key at {place}",
+            code="no_key",
+            hint=f"payonce trail key --out {place} makes one there",
+        )
     if os.name == "posix" and path.stat().st_mode & 0o077:
         raise ConfigError(
             f"the private key {place} can be read by others", code="key_is_open", hint=f"chmod 600 {place}"
