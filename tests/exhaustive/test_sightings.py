@@ -150,6 +150,19 @@ def test_what_is_committed_to_other_items_does_not_count(lookup: str) -> None:
         assert sight(lookup, first, second, claimed=frozenset({"re_0", "re_1"})) == Absent()
 
 
+@pytest.mark.parametrize("lookup", LOOKUPS)
+def test_a_reference_that_two_executions_may_have_never_proves_absence(lookup: str) -> None:
+    """A reference that is committed on another target only: what may be ours under it is for a person, never absent;
+    what another amount or mark rules out stays ruled out."""
+    named = frozenset({"re_0"})
+    for kind in KINDS:
+        execution = kind.build("re_0")
+        seen = judge(Found((execution,)), intent(), declaration(lookup), claimed=named, elsewhere=named)
+        alone = judge(Found((execution,)), intent(), declaration(lookup), claimed=frozenset())
+        doubtful = isinstance(alone, Ours | Ambiguous) or (isinstance(alone, WrongAmount) and lookup != "neither")
+        assert seen == (Ambiguous(execution) if doubtful else Absent()), kind
+
+
 def test_a_reference_is_compared_exactly() -> None:
     """Case, blanks and zeros in front make another item."""
     for other in ("R1", "r1 ", "r01", "r", "r11", ""):

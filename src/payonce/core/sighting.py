@@ -62,10 +62,19 @@ class Absent:
 Sighting = Ours | WrongAmount | FailedAtProvider | SomeoneElses | Ambiguous | Absent
 
 
-def judge(found: Found, intent: OpenIntent, declaration: Declaration, *, claimed: Set[str]) -> Sighting:
+def judge(
+    found: Found,
+    intent: OpenIntent,
+    declaration: Declaration,
+    *,
+    claimed: Set[str],
+    elsewhere: Set[str] = frozenset(),
+) -> Sighting:
     """Which of the executions that a look-up shows are ours (SPEC section 6, point 2).
 
-    ``claimed`` are the references committed to other items. Where the provider echoes our reference or key, only
+    ``claimed`` are the references committed to other items; ``elsewhere`` those of them whose items act on another
+    target or at another provider. Such a reference may name two executions, so that one which would be ours but for
+    its reference is Ambiguous, never Absent. Where the provider echoes our reference or key, only
     those count; else those surely after our first send (less a clock tolerance) that surely agree in amount and
     currency. What cannot be told apart, for want of a time or an amount, is Ambiguous.
     """
@@ -73,8 +82,24 @@ def judge(found: Found, intent: OpenIntent, declaration: Declaration, *, claimed
     sighting = _judge_echoed(free, intent) if _echoes(declaration) else _judge_unmarked(free, intent)
     if not isinstance(sighting, Absent):
         return sighting
+    doubtful = _doubtful(tuple(e for e in found.executions if e.reference in elsewhere), intent, declaration)
+    if doubtful is not None:
+        return Ambiguous(doubtful)
     living = tuple(e for e in free if not e.failed)
     return SomeoneElses(living) if living else Absent()
+
+
+def _doubtful(named_twice: tuple[Execution, ...], intent: OpenIntent, declaration: Declaration) -> Execution | None:
+    """The one that may be ours of executions whose references name others of the ledger too, if any. Without our mark
+    another amount says that it is not."""
+    echoes = _echoes(declaration)
+    match _judge_echoed(named_twice, intent) if echoes else _judge_unmarked(named_twice, intent):
+        case Ours(execution) | Ambiguous(execution):
+            return execution
+        case WrongAmount(execution) if echoes:
+            return execution
+        case _:
+            return None
 
 
 def _judge_echoed(free: tuple[Execution, ...], intent: OpenIntent) -> Sighting:

@@ -420,11 +420,18 @@ class Caller:
             session.stopped_by(change.stop)
         session.schedule.reschedule(item.n, item.target, change.retry_at_us)
 
+    async def _claimed(self, references: list[str], item: Item) -> tuple[frozenset[str], frozenset[str]]:
+        """Which references other items are committed with; and which of these only items on other targets."""
+        batch, ledger = self.session.batch.spec.id, self.session.ledger
+        claimed = await ledger.claimed_references(batch, references) if references else frozenset[str]()
+        if not claimed:
+            return claimed, claimed
+        return claimed, claimed - await ledger.claimed_references(batch, references, target=item.target)
+
     async def _found(self, intent: OpenIntent, found: Found) -> None:
         session, item = self.session, intent.item
-        references = [e.reference for e in found.executions]
-        claimed = await session.ledger.claimed_references(session.batch.spec.id, references) if references else ()
-        sighting = judge(found, intent, session.declaration, claimed=frozenset(claimed))
+        claimed, elsewhere = await self._claimed([e.reference for e in found.executions], item)
+        sighting = judge(found, intent, session.declaration, claimed=claimed, elsewhere=elsewhere)
         verdict = after_sighting(
             sighting,
             intent,

@@ -149,7 +149,8 @@ async def _unaware(taker: Taker, record: Spooled) -> Item | None:
     item = await taker.ledger.item(record.batch, record.item)
     if item is None or reference in (item.reference, item.carry.get(f"step_{record.step}")):
         return None
-    return None if await taker.ledger.claimed_references(record.batch, [reference]) else item
+    known = await taker.ledger.claimed_references(record.batch, [reference], target=item.target)
+    return None if known else item
 
 
 def _reference(change: Change) -> str | None:

@@ -222,6 +222,16 @@ class MemoryTables(MemoryRows):
             if row.state is ItemState.COMMITTED and row.reference in asked and row.reference
         )
 
+    def claimed_on(self, references: Sequence[str], target: str) -> list[tuple[str, str]]:
+        """See ledger.tables."""
+        asked = set(references)
+        return [
+            (row.reference, self._batches[number].spec)
+            for number, table in self._items.items()
+            for row in table.values()
+            if row.state is ItemState.COMMITTED and row.reference in asked and row.reference and row.target == target
+        ]
+
 
 def duplicate_item(item: str) -> UsageError:
     """The error for an id that a batch has already."""

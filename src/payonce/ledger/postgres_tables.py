@@ -281,6 +281,13 @@ class PostgresTables:
         rows = self._link.ask(self._sql["claimed"], texts([held(reference) for reference in references]))
         return frozenset(told(row[0]) or "" for row in rows)
 
+    def claimed_on(self, references: Sequence[str], target: str) -> list[tuple[str, str]]:
+        """See ledger.tables."""
+        rows = self._link.ask(
+            self._sql["claimed_on"], texts([held(reference) for reference in references]), held(target)
+        )
+        return [(told(reference) or "", told(spec) or "") for reference, spec in rows]
+
     def meta(self) -> Mapping[str, str]:
         """See ledger.tables."""
         return dict(self._link.ask(self._reads["meta"]))

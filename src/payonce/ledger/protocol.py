@@ -216,8 +216,11 @@ class Ledger(OverlapReads, Protocol):
         """All discrepancies of a batch, oldest first."""
         ...
 
-    def claimed_references(self, batch: str, references: Sequence[str]) -> frozenset[str]:
-        """Those of some provider references that are committed to an item of this or another batch of the ledger."""
+    def claimed_references(self, batch: str, references: Sequence[str], *, target: str | None = None) -> frozenset[str]:
+        """Those of some provider references that are committed to an item of this or another batch of the ledger.
+
+        With a target: to an item on this target, of a batch with the same operation at the same provider, account and
+        mode. Only then they surely name the same execution: many providers count anew for each account or target."""
         ...
 
     def check(self) -> tuple[str, ...]:

@@ -241,6 +241,11 @@ class SqliteTables:
         self._db.execute(self._sql["index_references"])
         return frozenset(row[0] for row in self._all("claimed", json_list(references)))
 
+    def claimed_on(self, references: Sequence[str], target: str) -> list[tuple[str, str]]:
+        """See ledger.tables."""
+        self._db.execute(self._sql["index_references"])
+        return self._all("claimed_on", json_list(references), target)
+
     def meta(self) -> Mapping[str, str]:
         """See ledger.tables."""
         return dict(self._all("meta"))

@@ -6,12 +6,13 @@ Reading never waits for a write that is under way: a store gives its ``Reads`` a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from payonce.core.errors import UsageError
 from payonce.core.model import Batch, Event, Finding, Item, OpenIntent, Status, Tally
 from payonce.core.states import ItemState
 from payonce.ledger.protocol import LedgerInfo, Output, Page
-from payonce.ledger.rows import Tallies, as_batch
+from payonce.ledger.rows import Tallies, as_batch, load
 from payonce.ledger.store import no_such_batch
 from payonce.ledger.store_copy import CopyVerbs
 from payonce.ledger.store_items import ItemVerbs
@@ -92,11 +93,16 @@ class StoreLedger(ItemVerbs, TrailVerbs, CopyVerbs):
         """See ledger.protocol."""
         return tuple(self._reads.findings(self._number(batch)))
 
-    def claimed_references(self, batch: str, references: Sequence[str]) -> frozenset[str]:
+    def claimed_references(self, batch: str, references: Sequence[str], *, target: str | None = None) -> frozenset[str]:
         """See ledger.protocol."""
         with self._transaction() as log:
-            self._desk(log, batch).flush()
-            return self._tables.claimed(references)
+            desk = self._desk(log, batch)
+            desk.flush()
+            if target is None:
+                return self._tables.claimed(references)
+            here = _where(desk.batch.spec)
+            found = self._tables.claimed_on(references, target)
+            return frozenset(reference for reference, spec in found if _where(spec) == here)
 
     def check(self) -> tuple[str, ...]:
         """See ledger.protocol."""
@@ -105,6 +111,12 @@ class StoreLedger(ItemVerbs, TrailVerbs, CopyVerbs):
     def _number(self, batch: str) -> int:
         rows = self._reads.batches(batch)
         return rows[0].number if rows else _missing(batch)[0].number
+
+
+def _where(spec: str) -> tuple[Any, ...]:
+    """What has to agree before one reference of two batches is one execution."""
+    sealed = load(spec)
+    return tuple(sealed.get(name) for name in ("operation", "provider", "account", "mode"))
 
 
 def as_tallies(tallies: Tallies) -> tuple[Tally, ...]:

@@ -148,6 +148,10 @@ class Tables(Protocol):
         """Those of some references that a committed item of any batch carries."""
         ...
 
+    def claimed_on(self, references: Sequence[str], target: str) -> list[tuple[str, str]]:
+        """The same, of items on one target: each reference with the text its item's batch was sealed as."""
+        ...
+
 
 class Reads(OverlapReads, Protocol):
     """A ledger's reading side: what is durable, at any time, beside a running write."""

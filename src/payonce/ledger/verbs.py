@@ -80,9 +80,11 @@ class AsyncVerbs(ABC):
         """See ledger.protocol."""
         return await self._call("group", lambda s: s.slots(worker, count=count))
 
-    async def claimed_references(self, batch: str, references: Sequence[str]) -> frozenset[str]:
+    async def claimed_references(
+        self, batch: str, references: Sequence[str], *, target: str | None = None
+    ) -> frozenset[str]:
         """See ledger.protocol."""
-        return await self._call("group", lambda s: s.claimed_references(batch, references))
+        return await self._call("group", lambda s: s.claimed_references(batch, references, target=target))
 
     async def seal(self, spec: BatchSpec, items: Iterable[NewItem], *, seal: str, actor: Actor) -> Batch:
         """See ledger.protocol."""

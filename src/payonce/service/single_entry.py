@@ -148,8 +148,10 @@ class Entry:
             failed = reply if isinstance(reply, LookupFailed) else LookupFailed("no_list", "the look-up gave no list")
             desk.store.write(worker, [failed_lookup(failed, item=item, now_us=now, wait_us=SECOND_US)])
             return
-        claimed = desk.store.claimed_references(guarded.batch, [e.reference for e in reply.executions])
-        sighting = judge(reply, intent, guarded.declaration, claimed=claimed)
+        references = [e.reference for e in reply.executions]
+        claimed = desk.store.claimed_references(guarded.batch, references)
+        here = desk.store.claimed_references(guarded.batch, references, target=item.target) if claimed else claimed
+        sighting = judge(reply, intent, guarded.declaration, claimed=claimed, elsewhere=claimed - here)
         verdict = after_sighting(sighting, intent, guarded.declaration, attempts=_ATTEMPTS, now_us=now)
         data = evidence_of_found(reply)
         if isinstance(verdict, SendAgain):

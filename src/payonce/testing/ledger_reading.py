@@ -199,6 +199,21 @@ class ReadingCases:
         world.change(worker, 2, ItemEvent.COMMIT, reference="re_3")
         assert world.ledger.claimed_references("refunds", ["re_3"]) == {"re_3"}
 
+    def test_references_taken_on_one_target_are_known(self, world: World) -> None:
+        """By committed items of any batch at the same provider that act on it; not by those on other targets."""
+        worker, other = world.start(2), world.start(1, batch="other")
+        for one, n, reference in ((worker, 1, "re_1"), (worker, 2, "re_2"), (other, 1, "re_3")):
+            world.intend(one, n)
+            world.change(one, n, ItemEvent.COMMIT, reference=reference)
+        (target,) = {item.target for item in world.ledger.items("refunds").items if item.n == 1}
+        (elsewhere,) = {item.target for item in world.ledger.items("refunds").items if item.n == 2}
+        (same,) = {item.target for item in world.ledger.items("other").items}
+        asked = ["re_1", "re_2", "re_3", "re_4"]
+        expected = {"re_1", "re_3"} if same == target else {"re_1"}
+        assert world.ledger.claimed_references("refunds", asked, target=target) == expected
+        assert world.ledger.claimed_references("refunds", asked, target=elsewhere) == {"re_2"}
+        assert world.ledger.claimed_references("refunds", asked, target="nobody") == frozenset()
+
     def test_open_intents_are_found_by_number(self, world: World) -> None:
         """In input order; decided and unknown numbers are left out."""
         worker = world.start(4)

@@ -223,6 +223,12 @@ UPDATE workers SET lease_until_us = $1, left_us = $2 WHERE fence = $3;
 SELECT DISTINCT i.reference FROM unnest($1::text[]) AS r (reference) JOIN items AS i ON i.reference = r.reference
 WHERE i.state = 2;
 
+-- claimed_on --
+-- The same, of items on one target. With what their batches were sealed as, since that says at which provider.
+SELECT DISTINCT i.reference, b.spec FROM unnest($1::text[]) AS r (reference) JOIN items AS i ON i.reference = r.reference
+JOIN batches AS b ON b.number = i.place >> 32
+WHERE i.state = 2 AND coalesce(i.target, i.id) = $2;
+
 -- extents --
 -- How many items each batch has, as this transaction sees it.
 SELECT number, items FROM batches;

@@ -209,6 +209,13 @@ CREATE INDEX IF NOT EXISTS items_by_reference ON items (reference) WHERE referen
 SELECT DISTINCT reference FROM (SELECT value FROM json_each(?1)) AS j CROSS JOIN items INDEXED BY items_by_reference
   ON reference = j.value AND reference IS NOT NULL AND state = 2;
 
+-- claimed_on --
+-- The same, of items on one target: ?2. With what their batches were sealed as, since that says at which provider.
+SELECT DISTINCT i.reference, b.spec FROM (SELECT value FROM json_each(?1)) AS j
+  CROSS JOIN items AS i INDEXED BY items_by_reference
+  ON i.reference = j.value AND i.reference IS NOT NULL AND i.state = 2 AND coalesce(i.target, i.id) = ?2
+  CROSS JOIN batches AS b ON b.number = i.place >> 32;
+
 -- meta --
 -- Facts about the ledger itself.
 SELECT name, value FROM meta;
