@@ -6,14 +6,16 @@ from typing import Any
 from unittest.mock import patch
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from payonce.core.events import leaf_hash
+from payonce.core.states import ItemEvent
 from payonce.ledger import rules, usual
-from payonce.ledger.forms import escaped, is_safe
+from payonce.ledger.forms import ANSWERS, escaped, execution, is_safe
 from payonce.ledger.merkle import Head
-from payonce.testing.ledger_random import Step, histories, play, runs
+from payonce.testing.ledger_random import ITEMS, Step, histories, play, runs
 from payonce.testing.ledger_world import World
 from tests.conformance.test_ledgers import MemoryFactory
 
@@ -43,6 +45,19 @@ def test_the_usual_cases_are_the_rules(history: list[Step], targets: bool) -> No
     with patch.object(rules, "Usual", _Nothing):
         slowly = _played(history, targets)
     assert _played(history, targets) == slowly
+
+
+@pytest.mark.parametrize("n", [1, ITEMS - 2])
+@pytest.mark.parametrize("texts", ANSWERS)
+def test_each_form_is_used_and_is_what_the_rules_write(n: int, texts: tuple[str, ...]) -> None:
+    """With a key and without one, with all that an answer may leave behind and with its times alone."""
+    data = {name: 200 if name == "status" else f"{name} said" for name in texts}
+    history: list[Step] = [("intend", 0, n, 0), ("change", 0, n, (ItemEvent.COMMIT, {"data": data, "reference": "r"}))]
+    with patch.object(rules, "Usual", _Nothing):
+        slowly = _played(history, targets=True)
+    with patch.object(usual, "execution", wraps=execution) as used:
+        assert _played(history, targets=True) == slowly
+    assert used.called
 
 
 @given(sizes=st.lists(st.integers(0, 40), max_size=12))

@@ -26,13 +26,14 @@ class Form:
 
     def __init__(self, text: str) -> None:
         self._pieces = text.split(_GAP)
-        self.fill: Callable[..., str] = _FILLS[len(self._pieces) - 1](*self._pieces)
+        make = _FILLS.get(len(self._pieces) - 1)
+        self.fill: Callable[..., str] = _any(*self._pieces) if make is None else make(*self._pieces)
         self.short = ""
 
     @property
     def text(self) -> str:
         """The text with gaps for ``%``."""
-        return "%s".join(piece.replace("%", "%%") for piece in self._pieces)
+        return _percent(self._pieces)
 
 
 def _six(a: str, b: str, c: str, d: str, e: str, f: str, g: str) -> Callable[..., str]:
@@ -52,13 +53,25 @@ def _eleven(a: str, b: str, c: str, d: str, e: str, f: str, *more: str) -> Calla
     )
 
 
+def _any(*pieces: str) -> Callable[..., str]:
+    # What is not written for thousands of items in a row.
+    text = _percent(pieces)
+    return lambda *values: text % values
+
+
+def _percent(pieces: Sequence[str]) -> str:
+    return "%s".join(piece.replace("%", "%%") for piece in pieces)
+
+
 _FILLS: Final[Mapping[int, Callable[..., Callable[..., str]]]] = {6: _six, 10: _ten, 11: _eleven}
 
 
 # Runs differ in batch, worker, currency and little else; items that were called more often have forms of their own.
 @lru_cache(maxsize=512)
-def first_call(batch: str, worker: int, currency: str, attempt: int, generation: int, step: int) -> Form:
-    """An intent. Gaps: amount, time, item, key, request, number."""
+def first_call(
+    batch: str, worker: int, currency: str, attempt: int, generation: int, step: int, *, keyed: bool
+) -> Form:
+    """An intent. Gaps: amount, time, item, key where there is one, request, number."""
     return _form(
         amount=_TEXT,
         at=_TEXT,
@@ -67,7 +80,7 @@ def first_call(batch: str, worker: int, currency: str, attempt: int, generation:
         currency=_quoted(currency),
         generation=str(generation),
         item=_TEXT,
-        key=_TEXT,
+        **_key(keyed),
         request=_TEXT,
         seq=_GAP,
         step=str(step),
@@ -80,6 +93,7 @@ def first_call(batch: str, worker: int, currency: str, attempt: int, generation:
 ANSWERS: Final = {
     ("start", "end", "status", "response", "request_id"): ("end", "request_id", "response", "start"),
     ("start", "end", "status", "response"): ("end", "response", "start"),
+    ("start", "end"): ("end", "start"),  # of a Python callable
 }
 
 
@@ -92,11 +106,15 @@ def execution(
     generation: int,
     step: int,
     settlement: Settlement,
-    status: int,
+    status: int | None,
     texts: tuple[str, ...],
+    *,
+    keyed: bool,
 ) -> Form:
-    """A commit over the amount asked. Gaps: amount, time, billed, ``texts`` of the answer, item, key, reference, number."""
-    data = "".join(f'"{name}":{_TEXT},' for name in texts)
+    """A commit over the amount asked. Gaps: amount, time, billed, ``texts`` of the answer, item, key where there is one,
+    reference, number."""
+    said = [f'"{name}":{_TEXT}' for name in texts]
+    data = ",".join(said if status is None else [*said, f'"status":{status}'])
     more = {} if settlement is Settlement.NONE else {"settlement": _quoted(settlement.value)}
     return _form(
         amount=_TEXT,
@@ -105,10 +123,10 @@ def execution(
         batch=_quoted(batch),
         billed=_TEXT,
         currency=_quoted(currency),
-        data=f'{{{data}"status":{status}}}',
+        data=f"{{{data}}}",
         generation=str(generation),
         item=_TEXT,
-        key=_TEXT,
+        **_key(keyed),
         reference=_TEXT,
         seq=_GAP,
         **more,
@@ -116,6 +134,10 @@ def execution(
         type='"commit"',
         worker=str(worker),
     )
+
+
+def _key(keyed: bool) -> dict[str, str]:
+    return {"key": _TEXT} if keyed else {}
 
 
 def _form(**fields: str) -> Form:

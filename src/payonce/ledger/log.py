@@ -85,6 +85,9 @@ class Log:
         said, texts, self._said, self._texts = self._said, self._texts, [], []
         if not said:
             return
+        if len(said) == 1:
+            self._settle_one(*said[0], texts)
+            return
         if not is_safe(texts):
             said = [(form, escaped(values), batch, n) for form, values, batch, n in said]
         head = self.head
@@ -99,6 +102,20 @@ class Log:
             )
         ]
         self.nodes += head.extend(leaves)
+        head.last_us = self.now_us
+
+    def _settle_one(self, form: Form, values: tuple[Any, ...], batch: int, n: int, texts: list[str]) -> None:
+        """The same for a single event, without what only pays for many."""
+        head = self.head
+        seq = head.size + 1
+        filled = (*(values if is_safe(texts) else escaped(values)), seq)
+        raw = form.fill(*filled).encode()
+        leaf_sha256 = _LEAF.copy()
+        leaf_sha256.update(raw)
+        leaf = leaf_sha256.digest()
+        self.entries.append(_made(Entry, (seq, batch, n, raw, mark_of(leaf), form, filled)))
+        if done := head.append(leaf):
+            self.nodes += done
         head.last_us = self.now_us
 
     def _keep(self, seq: int, body: dict[str, Any], payloads: Mapping[str, bytes], batch: int, n: int) -> None:

@@ -9,6 +9,7 @@ schema shows the same to everyday tools.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
@@ -47,6 +48,7 @@ _INTENT, _COMMIT = CODES[b"\x13"], CODES[b"\x14"]
 # answers to calls have, nor a group of commits for what only calls have.
 _ANSWERED: Final = frozenset(code for code in CODES if code >= b"\x14")
 _ASKED: Final = frozenset((b"\x10", b"\x11", b"\x13"))
+_CONTROL: Final = re.compile(rb"[\x00-\x1f]")
 # So many bodies at once stay in the processor's cache while all pieces are put into them.
 _AT_ONCE: Final = 64
 
@@ -58,12 +60,19 @@ def shortened(bodies: Sequence[bytes]) -> list[str]:
 
 def stored(entries: Sequence[Entry]) -> list[str]:
     """The bodies of new events as they are stored. One of a known form is filled into the short text of its form: its values
-    hold no control character, since they are JSON, so that it is restored to its canonical bytes like any other."""
-    others = iter(shortened([entry.body for entry in entries if entry.form is None]))
+    hold no control character, since they are JSON, so that it is restored to its canonical bytes like any other. What is of
+    no item is rare and stays as it is, which is restored likewise."""
+    others = iter(shortened([e.body for e in entries if e.form is None and not _stays(e.n, e.body)]))
     return [
-        next(others) if form is None else (form.short or _short(form)) % values
-        for _, _, _, _, _, form, values in entries
+        (form.short or _short(form)) % values
+        if form is not None
+        else (body.decode() if _stays(n, body) else next(others))
+        for _, _, n, body, _, form, values in entries
     ]
+
+
+def _stays(n: int | None, body: bytes) -> bool:
+    return n is None and not _CONTROL.search(body)
 
 
 def _short(form: Form) -> str:

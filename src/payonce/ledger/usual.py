@@ -62,7 +62,6 @@ class Usual:
             or batch.state is not _RUNNING
             or us > by  # a clock was set
             or n in desk.opens
-            or key is None
             or command.reserve is not None
             or command.data
             or command.payloads
@@ -98,11 +97,12 @@ class Usual:
         total[0] += 1
         total[1] += minor
         kind = currency, row.attempts, row.generation, row.step
-        form = self._forms.get(kind)
+        keyed = key is not None
+        form = self._forms.get((kind, keyed))
         if form is None:
-            form = self._forms[kind] = first_call(batch.id, fence, *kind)
-        values = format_minor(minor, currency), log.at, row.id, key, digest.hex()
-        log.say(form, values, (row.id, key), batch.number, n)
+            form = self._forms[kind, keyed] = first_call(batch.id, fence, *kind, keyed=keyed)
+        free = (row.id,) if key is None else (row.id, key)
+        log.say(form, (format_minor(minor, currency), log.at, *free, digest.hex()), free, batch.number, n)
         return True
 
     def _over_budget(self, minor: int, currency: str) -> bool:
@@ -117,8 +117,8 @@ class Usual:
         texts = ANSWERS.get(tuple(data))
         if held is None or texts is None or not self._is_usual(row, held, change):
             return False
-        status, said = data["status"], [data[name] for name in texts]
-        if type(status) is not int or not -_SAFE < status < _SAFE or not _is_ascii(said):
+        status, said = data.get("status"), [data[name] for name in texts]
+        if ("status" in data and not _is_whole(status)) or not _is_ascii(said):
             return False
         batch, log, minor, currency, reference = desk.batch, desk.log, row.minor, row.currency, change.reference
         desk.commit(row)
@@ -134,12 +134,13 @@ class Usual:
         total[0] += 1
         total[1] += minor
         kind = currency, row.attempts, row.generation, row.step, settlement, status, texts
-        form = self._forms.get(kind)
+        key = held.key
+        keyed = key is not None
+        form = self._forms.get((kind, keyed))
         if form is None:
-            form = self._forms[kind] = execution(batch.id, self._fence, *kind)
+            form = self._forms[kind, keyed] = execution(batch.id, self._fence, *kind, keyed=keyed)
         amount = format_minor(minor, currency)
-        assert held.key is not None
-        free = *said, row.id, held.key, reference
+        free = (*said, row.id, reference) if key is None else (*said, row.id, key, reference)
         log.say(form, (amount, log.at, amount, *free), free, batch.number, row.n)
         return True
 
@@ -151,7 +152,6 @@ class Usual:
             or row.state is not _PENDING
             or held.fence != self._fence
             or held.flags
-            or held.key is None
             or not change.reference
             or row.minor is None
             or row.currency is None
@@ -173,6 +173,11 @@ class Usual:
             or change.not_before_us
             or change.retry_at_us
         )
+
+
+def _is_whole(status: object) -> bool:
+    """Whether an answer's status is a number as the trail may hold it."""
+    return type(status) is int and -_SAFE < status < _SAFE
 
 
 def _is_ascii(texts: list[str]) -> bool:

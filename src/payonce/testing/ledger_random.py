@@ -151,13 +151,18 @@ def _intend(world: World, workers: list[Worker], step: Step) -> Any:
     if kind == 9:
         return world.write(workers[which], intent(n, ItemEvent.INTENT, generation=1, now_us=world.now_us))
     more = {"reserve": Money("7.00", "USD")} if n == ITEMS and kind > 4 else {}
-    return world.intend(workers[which], n, **more)
+    return world.intend(workers[which], n, **more, **_key(n))
+
+
+def _key(n: int) -> dict[str, Any]:
+    """One item's calls have no keys."""
+    return {"key": None} if n == ITEMS - 2 else {}
 
 
 def _write(world: World, workers: list[Worker], step: Step) -> Any:
     ns = list(dict.fromkeys(n for n, _ in step[3]))
     changes = [_command(world, n, drawn) for n, drawn in step[3] if not drawn[1].get("renew")]
-    return world.write(workers[step[1]], *[world.intent(n) for n in ns[:2]], *changes)
+    return world.write(workers[step[1]], *[world.intent(n, **_key(n)) for n in ns[:2]], *changes)
 
 
 def _control(world: World, workers: list[Worker], step: Step) -> Any:

@@ -9,7 +9,8 @@ import pytest
 from payonce.core.errors import LedgerError
 from payonce.ledger.connect import connect
 from payonce.ledger.migrate import migrate
-from payonce.ledger.sqlite_bodies import CODES, restored, shortened
+from payonce.ledger.rows import Entry
+from payonce.ledger.sqlite_bodies import CODES, restored, shortened, stored
 from tests.unit.ledger.ledgers import BATCH, begin, commit, intent
 
 _INTENT = (
@@ -45,6 +46,15 @@ def test_what_could_not_be_read_again_is_not_written(bad: bytes) -> None:
     with pytest.raises(LedgerError) as refused:
         shortened([_INTENT, bad, _INTENT])
     assert refused.value.code == "ledger_corrupt"
+
+
+def test_an_event_of_no_item_is_stored_as_it_is() -> None:
+    """It is rare, and shortening would take longer than all the rest of it; with a control character it is refused too."""
+    body = b'{"at":"2026-11-30T17:26:45.090557Z","batch":"b","seq":5,"type":"amended"}'
+    assert stored([Entry(5, 1, None, body, 0, None, ())]) == [body.decode()]
+    assert restored([body]) == [body]
+    with pytest.raises(LedgerError):
+        stored([Entry(5, 1, None, body.replace(b"amended", b"\x01"), 0, None, ())])
 
 
 def test_a_line_break_put_into_one_body_changes_no_other() -> None:
