@@ -154,7 +154,7 @@ class SqliteLedger(StoreLedger):
 
     def _trust_head(self) -> None:
         """The head and the last event agree; the full comparison is ``check``."""
-        head, last = self._sqlite_reads.head(), self._sqlite_reads.last_event()
+        head, last = self._sqlite_reads.ends()
         size, leaf = (0, b"") if last is None else (last[0], leaf_hash(last[1]))
         if (size, leaf) != (head.size, head.last_leaf):
             raise LedgerError(

@@ -169,6 +169,11 @@ class SqliteReads(SqliteOverlaps):
         rows = self._all("last_event")
         return (rows[0][0], restored(rows[0][1:])[0]) if rows else None
 
+    def ends(self) -> tuple[Head, tuple[int, bytes] | None]:
+        """The head and the last event, of one instant: others may be writing."""
+        with faults(self._path), self._snapshot():
+            return self.head(), self.last_event()
+
     def check(self) -> list[str]:
         """See ledger.tables. One view of the ledger from start to end, while others may go on writing."""
         with faults(self._path), self._snapshot():

@@ -14,7 +14,9 @@ import pytest
 from payonce.core.errors import LedgerError, UsageError
 from payonce.ledger import filesystem, sqlite_open
 from payonce.ledger.connect import connect
+from payonce.ledger.merkle import Head
 from payonce.ledger.migrate import newest
+from payonce.ledger.sqlite_reads import SqliteReads
 from tests.unit.ledger.ledgers import BATCH, begin, commit, intent
 
 _NON_ROOT = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -226,3 +228,21 @@ def test_a_lock_that_is_held_too_long_is_an_error(url: str, monkeypatch: pytest.
     other.close()
     assert len(ledger.write(worker, [intent(1)])) == 1
     ledger.close()
+
+
+def test_a_ledger_that_another_process_writes_just_now_opens(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event that becomes durable while the ledger is opened is no damage of its trail."""
+    first = connect(url, create=True)
+    worker, read, written = begin(first, 2), SqliteReads.head, list[int]()
+
+    def head(reads: SqliteReads) -> Head:
+        found = read(reads)
+        if not written:
+            written.append(1)
+            first.write(worker, [intent(1)])
+        return found
+
+    monkeypatch.setattr(SqliteReads, "head", head)
+    connect(url, create=False).close()
+    assert written
+    first.close()
