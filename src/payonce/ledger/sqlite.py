@@ -62,7 +62,15 @@ class SqliteLedger(StoreLedger):
         if self._reader is None:
             self._reader = open_reader(path)
         reads = SqliteReads(self._reader, path=path)
-        self._marker = Marker(path, reads.meta()["id"], folder=marks or state_folder())
+        ledger = reads.meta().get("id")
+        if ledger is None:
+            self._close_connections()
+            raise LedgerError(
+                f"ledger {path} is damaged: it does not say which ledger it is",
+                code="ledger_corrupt",
+                hint="keep the file as it is, restore the ledger from a backup and reconcile before going on",
+            )
+        self._marker = Marker(path, ledger, folder=marks or state_folder())
         writer = self._writer or self._reader
         self._sqlite = SqliteTables(writer, guard=FileGuard(path), after=self._marker.durable)
         super().__init__(self._sqlite, reads, clock=clock, is_alive=is_alive)

@@ -230,6 +230,19 @@ def test_a_lock_that_is_held_too_long_is_an_error(url: str, monkeypatch: pytest.
     ledger.close()
 
 
+def test_a_ledger_that_has_lost_its_name_is_refused(tmp_path: Path) -> None:
+    """Whoever removed it: a fault of the ledger with what to do, for reading and for writing, never an internal error."""
+    url = f"sqlite:{tmp_path / 'l.db'}"
+    connect(url, create=True).close()
+    with sqlite3.connect(tmp_path / "l.db") as db:
+        db.execute("DELETE FROM meta")
+    db.close()
+    for read_only in (True, False):
+        with pytest.raises(LedgerError) as error:
+            connect(url, create=False, read_only=read_only)
+        assert error.value.code == "ledger_corrupt"
+
+
 def test_a_ledger_that_another_process_writes_just_now_opens(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An event that becomes durable while the ledger is opened is no damage of its trail."""
     first = connect(url, create=True)
