@@ -115,7 +115,8 @@ def operation(
     ``not_executed`` and ``refused``: exceptions that prove that nothing happened, and may or may not be tried again;
     every other exception means that it may have happened. ``account`` and ``mode`` bind a batch to them.
 
-    The function itself is returned unchanged. Raises ConfigError for settings that do not fit together.
+    The function itself is returned unchanged. Raises ConfigError for settings that do not fit together, and for what
+    cannot be marked (a bound method).
     """
     settings = OperationSettings(
         key=key,
@@ -134,7 +135,14 @@ def operation(
     )
 
     def mark(function: F) -> F:
-        setattr(function, _ATTRIBUTE, settings)
+        try:
+            setattr(function, _ATTRIBUTE, settings)
+        except AttributeError:
+            raise ConfigError(
+                f"{function!r} cannot be marked with its promises",
+                code="bad_setting",
+                hint="mark a function: a method of an object is called from one, def pay(call): return desk.pay(call)",
+            ) from None
         return function
 
     return mark

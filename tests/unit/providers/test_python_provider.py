@@ -289,3 +289,15 @@ def test_a_look_up_that_raises_or_hangs_has_failed() -> None:
     hung = look_up(hangs)
     assert isinstance(hung, LookupFailed)
     assert hung.code == "timeout"
+
+
+def test_what_cannot_be_marked_is_named() -> None:
+    """A bound method takes no mark: an error that says what to do, no AttributeError."""
+
+    class Desk:
+        def pay(self, call: Call) -> Executed:
+            return Executed("re_1")
+
+    with pytest.raises(ConfigError) as error:
+        operation(key=True)(Desk().pay)
+    assert "function" in error.value.hint
