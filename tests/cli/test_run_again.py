@@ -51,7 +51,9 @@ def test_what_the_provider_showed_is_1_until_it_is_dealt_with(desk: Desk) -> Non
     assert desk("run", "batch.toml").code == 0
 
 
-@pytest.mark.parametrize("kind", sorted(WRONG_MONEY | DIFFERS | {"already_done", "paid_again", "half_done", "status_mismatch"}))
+@pytest.mark.parametrize(
+    "kind", sorted(WRONG_MONEY | DIFFERS | {"already_done", "paid_again", "half_done", "status_mismatch"})
+)
 def test_each_class_has_its_code(kind: str) -> None:
     """Wrong money is 4, a provider that shows something else is 1; what the items say already adds nothing."""
     outcome = RunOutcome(0, BatchState.FINISHED, code=None, reason=None, status=None)
