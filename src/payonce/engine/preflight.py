@@ -155,8 +155,10 @@ class TargetCheck:
             await self._wait(item, reply)
             return True
         references = [execution.reference for execution in reply.executions]
-        claimed = await session.ledger.claimed_references(session.batch.spec.id, references) if references else ()
-        own = under_our_mark(reply, item, key=key, claimed=frozenset(claimed))
+        batch = session.batch.spec.id
+        # An item on another target may carry the same reference: that does not make an execution under our mark its own.
+        known = await session.ledger.claimed_references(batch, references, target=item.target) if references else ()
+        own = under_our_mark(reply, item, key=key, claimed=frozenset(known))
         if not own:
             return False
         shown = ", ".join(f"{one.reference}" + (f" over {one.money}" if one.money else "") for one in own)

@@ -194,7 +194,10 @@ class ExecutionReader:
         currency = told or asked
         if currency is None:
             raise ValueError("the answer tells an amount and no currency")
-        return cost_of(raw, unit=self._unit, currency=currency, rounding=self._rounding)
+        cost = cost_of(raw, unit=self._unit, currency=currency, rounding=self._rounding)
+        if cost.money.minor < 0:
+            raise ValueError(f"the answer names the amount {cost.money}, and nobody is billed less than nothing")
+        return cost
 
     def _check_echo(self, tree: Any, answer: Answer, *, context: Context, reference: str) -> None:
         for template, path in self._echo:

@@ -280,6 +280,19 @@ def test_what_a_lost_ledger_did_for_this_item_is_never_paid_again(tmp_path: Path
     assert (world.run().exit_code, world.called) == (0, [])
 
 
+def test_a_reference_that_another_target_has_too_hides_no_execution_of_our_own(tmp_path: Path) -> None:
+    """Some providers count their references anew for each charge."""
+    world = World(tmp_path, lambda item: Preflight(True), outcome_of=lambda call: Executed("1", call.money))
+    world.seal(some(), batch="a")
+    assert world.run("a").exit_code == 0
+    world.shows = lambda item: OUTSIDE
+    world.found = [Execution("1", USD, own_reference="r5")]
+    world.seal([NewItem("r5", USD, target="ch_5")])
+    assert world.run().exit_code == 1
+    held = world.items()["r5"]
+    assert (held.state, held.code, world.called) == (ItemState.UNKNOWN, "own_execution_shown", ["r0"])
+
+
 def test_an_overlap_that_was_allowed_allows_this_too(tmp_path: Path) -> None:
     """The reason is in the batch."""
     world = World(tmp_path, lambda item: OUTSIDE)

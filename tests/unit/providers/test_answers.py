@@ -135,7 +135,7 @@ def test_a_rule_may_say_where_the_reference_is() -> None:
 
 def test_an_amount_that_cannot_be_read_exactly_is_never_resent() -> None:
     """It was executed, over something: only a look-up or a person can tell."""
-    for amount in ('"12,50"', "12.5", "true", "[]", '"lots"', "1e400", "99999999999999999999999"):
+    for amount in ('"12,50"', "12.5", "true", "[]", '"lots"', "1e400", "-1250", "99999999999999999999999"):
         found = outcome(REFUND, answer(200, f'{{"id":"re_1","amount":{amount},"currency":"usd"}}'))
         assert isinstance(found, Unresolved)
         assert (found.code, found.final, found.hint_reference) == ("billed_unreadable", True, "re_1")
