@@ -33,7 +33,8 @@ class Intend:
 
     ``reserve`` is the money held while it is pending; None means the item's own amount. For a RESEND of the same step
     the stored key and request stand, and ``key`` and ``request`` repeat them; for a next step they are new and start
-    a new window. The window of a key starts at the ledger's time of the first intent with that key.
+    a new window. The window of a key starts at the ledger's time of the first intent with that key, or where its clock was
+    set forward at ``asked_us``: its time as the worker's steady clock carries it on.
     """
 
     n: int
@@ -44,6 +45,7 @@ class Intend:
     request: Request
     send_by_us: int
     deadline_us: int
+    asked_us: int = 0
     reserve: Money | None = None
     new_key: bool = True
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -65,7 +67,8 @@ class Change:
 
     ``data`` goes into the event's body (canonical JSON values; no secrets, no floats). ``spent`` is added to the
     attempts that count. ``generation`` is the new generation where proof allows one. For UNRESOLVED and LOOKUP the
-    flags are kept with the open intent (see OpenIntent); ``seen`` marks that an answer or error was seen now.
+    flags are kept with the open intent (see OpenIntent); ``seen`` marks that an answer or error was seen: now, or at
+    ``seen_us`` by the ledger's time as the worker carries it on, where that is later.
     ``not_before_us`` delays a planned item, ``retry_at_us`` a pending one. ``output`` is stored with the commit.
     ``payloads`` are what the policy keeps of the call's bodies, by kind: stored beside the event, which holds their digests.
     """
@@ -85,6 +88,7 @@ class Change:
     generation: int | None = None
     not_before_us: int = 0
     seen: bool = False
+    seen_us: int = 0
     burnt: bool = False
     final: bool = False
     in_progress: bool = False

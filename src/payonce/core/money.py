@@ -190,7 +190,9 @@ class Money:
         return f"Money({self.text!r}, {self.currency!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Money) and (self.minor, self.currency) == (other.minor, other.currency)
+        if self is other:
+            return True
+        return isinstance(other, Money) and self.minor == other.minor and self.currency == other.currency
 
     def __hash__(self) -> int:
         return hash((self.minor, self.currency))

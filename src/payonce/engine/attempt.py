@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from payonce.core.backoff import LONGEST_WAIT_US, full_jitter_us
 from payonce.core.commands import Change, Intend, Landed, StopBatch
@@ -57,6 +57,9 @@ from payonce.engine.preflight import TargetCheck
 from payonce.engine.schedule import Task
 from payonce.engine.session import Session
 
+# What an adapter answers where its gate refused.
+_NOT_SENT: Final = Reply(NotExecuted("not_sent"), sent=False)
+
 
 @dataclass(slots=True)
 class Caller:
@@ -94,7 +97,6 @@ class Caller:
         if session.intents_wait_for_call:
             async with self.calls:
                 if await self._intend(item, ItemEvent.INTENT, key, request, new_key=True):
-                    await session.pacer.guard(session.send_by[item.n])
                     reply = await self._send(item, key, request)
                 else:
                     return
@@ -102,7 +104,6 @@ class Caller:
             if not await self._intend(item, ItemEvent.INTENT, key, request, new_key=True):
                 return
             async with self.calls:
-                await session.pacer.guard(session.send_by[item.n])
                 reply = await self._send(item, key, request)
         await self._after(item, key, reply, resend=False)
 
@@ -132,6 +133,7 @@ class Caller:
                 request,
                 send_by_us=now + session.send_window_us,
                 deadline_us=now + session.send_window_us + session.timeout_us,
+                asked_us=now,
                 reserve=session.reserve_for(item, request),
                 new_key=new_key,
                 payloads=kept_request(session.payloads, request),
@@ -142,7 +144,10 @@ class Caller:
             return True
         session.not_landed(item, landed)
         session.pacer.unused()
-        self._let_go(item, event)
+        if landed is Landed.TARGET_BUSY and event is ItemEvent.INTENT:
+            session.schedule.drop_target(item.n, item.target)
+        else:
+            self._let_go(item, event)
         return False
 
     def _let_go(self, item: Item, event: ItemEvent) -> None:
@@ -155,6 +160,8 @@ class Caller:
     async def _send(self, item: Item, key: str | None, request: Request) -> Reply:
         session = self.session
         send_by = session.send_by.pop(item.n)
+        if not await session.pacer.guard(send_by):
+            return _NOT_SENT
         hit("before_send")
         session.in_flight += 1
         try:
@@ -355,7 +362,6 @@ class Caller:
         request = self.session.provider.prepare(item, key=key, step=item.step)
         if await self._intend(item, ItemEvent.RESEND, key, request, new_key=True):
             async with self.calls:
-                await self.session.pacer.guard(self.session.send_by[item.n])
                 reply = await self._send(item, key, request)
             await self._after(item, key, reply, resend=False)
 
@@ -365,14 +371,13 @@ class Caller:
         assert request is not None, "a pending item without its request"
         await self.session.pacer.turn()
         now = self.session.time.now_us()
-        if self.session.declaration.lookup is None and not key_is_usable(intent, self.session.declaration, now_us=now):
+        if intent.key is not None and not key_is_usable(intent, self.session.declaration, now_us=now):
             # The turn took so long that the key's window closed: the resolution decides anew.
             self.session.schedule.reschedule(item.n, item.target, now)
             return
         hit("before_resend")
         if await self._intend(item, ItemEvent.RESEND, intent.key, request, new_key=False):
             async with self.calls:
-                await self.session.pacer.guard(self.session.send_by[item.n])
                 reply = await self._send(item, intent.key, request)
             await self._after(item, intent.key, reply, resend=True)
 

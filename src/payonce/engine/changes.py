@@ -120,6 +120,7 @@ def change_for(
                 message=cut(verdict.message),
                 spent=1 if verdict.spends else 0,
                 seen=seen,
+                seen_us=now_us if seen else 0,
                 burnt=verdict.burnt,
                 final=verdict.final,
                 in_progress=verdict.in_progress,

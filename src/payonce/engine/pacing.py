@@ -7,6 +7,7 @@ applied here at once and written to the ledger, from where the other workers tak
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -55,14 +56,19 @@ class Spacing:
 
     next_us: int = 0
 
-    async def wait(self, rate_per_ks: int | None, time: LedgerTime) -> None:
-        """Returns when the next one may go; at once where there is no rate."""
+    async def wait(self, rate_per_ks: int | None, time: LedgerTime, *, before_us: int | None = None) -> bool:
+        """Returns when the next one may go; at once where there is no rate. False, at once and without taking a place,
+        where that is not before ``before_us``: a place for what cannot go any more would only hold up the others, and a
+        queue that is once longer than the time to send would stay so."""
         if rate_per_ks is None:
-            return
+            return True
         now = time.now_us()
         at = max(self.next_us, now - SECOND_US // 10)
+        if before_us is not None and at >= before_us:
+            return False
         self.next_us = at + 1000 * SECOND_US // rate_per_ks
         await time.sleep_until(at)
+        return True
 
 
 @dataclass(slots=True)
@@ -133,6 +139,7 @@ class Pacer:
     slow_until_us: int = 0
     _slots: deque[int] = field(default_factory=deque)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _freed: asyncio.Event = field(default_factory=asyncio.Event)
     _window: Window = field(default_factory=Window)
     _turns: Spacing = field(default_factory=Spacing)
     _sends: Spacing = field(default_factory=Spacing)
@@ -140,6 +147,7 @@ class Pacer:
     _waiting: set[asyncio.Task[object]] = field(default_factory=set)
     _bursts: int = 0
     _published_us: int = 0
+    _told_per_ks: int | None = None  # the ledger's pace as this process saw or wrote it last
 
     @property
     def effective_per_ks(self) -> int | None:
@@ -168,8 +176,8 @@ class Pacer:
                 await self.time.sleep_until(self.slow_until_us)
             if self._takes_unused():
                 return
-            if self.rate_per_ks is not None:
-                await self.time.sleep_until(await self._slot())
+            if self.rate_per_ks is not None and await self._slot():
+                return
             await self._turns.wait(self.effective_per_ks, self.time)
         finally:
             self._waiting.discard(task)
@@ -179,6 +187,7 @@ class Pacer:
         second has it. Otherwise workers that hold the same items would use up each other's rate."""
         if not self.is_free:
             self._unused.append(self.time.now_us())
+            self._freed.set()
 
     def _takes_unused(self) -> bool:
         horizon = self.time.now_us() - SECOND_US // 10
@@ -191,24 +200,40 @@ class Pacer:
         for task in tuple(self._waiting):
             task.cancel()
 
-    async def _slot(self) -> int:
+    async def _slot(self) -> bool:
+        """Returns at a start time that the ledger gave to this process; before it, with True, where a turn was not used.
+
+        Nobody asks for the next one before the last has come: those that a process has claimed ahead are lost to the
+        others when it dies."""
         async with self._lock:
             horizon = self.time.now_us() - SECOND_US // 10
             while self._slots and self._slots[0] < horizon:
                 self._slots.popleft()
             if not self._slots:
-                rate = self.effective_per_ks or 1000
+                rate = min(r for r in (self.effective_per_ks, self.worker.pace_per_ks, 1_000_000_000) if r)
                 self._slots.extend(await self.ledger.slots(self.worker, count=max(1, min(rate // 10_000, 1000))))
-            return self._slots.popleft()
+            while (wait := self._slots[0] - self.time.now_us()) > 0:
+                self._freed.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(wait / SECOND_US):
+                        await self._freed.wait()
+                if self._takes_unused():
+                    return True
+                if not self._slots:  # a 429 taught another pace meanwhile
+                    break
+            if self._slots:
+                self._slots.popleft()
+            return False
 
-    async def guard(self, send_by_us: int) -> None:
+    async def guard(self, send_by_us: int) -> bool:
         """The last spacing before a call leaves: a stall of the disk may gather calls that had their turns, and they
-        must not go out as one burst. A wait of the whole batch is waited for here if it ends before ``send_by_us``."""
+        must not go out as one burst. A wait of the whole batch is waited for here if it ends before ``send_by_us``.
+        False where the call's place comes after that: then it must not be sent, and takes no place."""
         if self.is_free:
-            return
+            return True
         if self.time.now_us() < self.slow_until_us < send_by_us:
             await self.time.sleep_until(self.slow_until_us)
-        await self._sends.wait(self.effective_per_ks, self.time)
+        return await self._sends.wait(self.effective_per_ks, self.time, before_us=send_by_us)
 
     def accepted(self) -> int:
         """The provider took a call: it answered with anything but a 429. Returns the time of that."""
@@ -269,15 +294,22 @@ class Pacer:
             BatchCommand.SLOW,
             reason="the provider's rate limit",
             slow_until_us=self.slow_until_us,
-            pace_per_ks=self.pace.per_ks,
+            pace_per_ks=self.pace.per_ks or 0,  # where it knows of none, what earlier processes had learned is over
         )
         await self.ledger.control(self.batch, control, actor=self.actor, worker=self.worker)
+        self._told_per_ks = self.pace.per_ks
 
     def follow(self, worker: Worker) -> None:
-        """Takes over what the ledger knows: another worker may have met the limit."""
+        """Takes over what the ledger knows: another worker may have met the limit, or found that there is more room.
+
+        What the ledger said before is no news: a pace that has grown since must not be cut back to it again and again.
+        News that are faster do not replace what this process has learned itself since."""
         self.worker = worker
         if worker.slow_until_us > self.slow_until_us:
             self.slow_until_us = worker.slow_until_us
-        theirs = worker.pace_per_ks if worker.others else None
-        if theirs is not None and (self.pace.per_ks is None or theirs < self.pace.per_ks):
+        own, told, theirs = self.pace.per_ks, self._told_per_ks, worker.pace_per_ks
+        self._told_per_ks = theirs
+        if not worker.others or theirs is None or theirs == told:
+            return
+        if own is None or own == told or theirs < own:
             self.pace = Pace(theirs, self.time.now_us())

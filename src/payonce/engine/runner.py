@@ -23,9 +23,9 @@ from payonce.engine.beside import Beside
 from payonce.engine.crashpoints import hit
 from payonce.engine.evidence import watch
 from payonce.engine.pacing import LedgerTime, Pacer
+from payonce.engine.pool import Pool
 from payonce.engine.ports import Clock, EngineLedger, Progress
 from payonce.engine.preflight import TargetCheck
-from payonce.engine.schedule import Task
 from payonce.engine.session import Session, lease_for
 from payonce.engine.spool import Spool
 from payonce.engine.stop import End, Ending, StopRequest
@@ -67,15 +67,11 @@ class Runner:
         self.outputs = outputs or OutputFiles(None)
         self.read_targets = read_targets and bool(provider.declaration.preflight)
         self.wake = asyncio.Event()
-        self.queue: asyncio.Queue[Task] = asyncio.Queue(maxsize=max(limits.concurrency, 1))
-        self.low = self.queue.maxsize // 2
-        self.hungry = asyncio.Event()
         self.calls = asyncio.Semaphore(limits.concurrency)
-        self.running = 0
-        self.bug: BaseException | None = None
         # A cancelled batch sends nothing any more; what is pending is still decided, as far as look-ups can.
         self.resolve_only = batch.state is BatchState.CANCELLED
         self.session: Session
+        self.pool: Pool
         self.beside: Beside
 
     async def run(self, spool: Spool, ledger_id: str) -> Status | None:
@@ -84,28 +80,30 @@ class Runner:
         self.session = session
         paused = session.worker.state is BatchState.PAUSED
         self.beside = beside = Beside(session, self.wake, self.progress, paused=paused)
-        workers: list[asyncio.Task[None]] = []
+        caller = Caller(session, self._keys(), self.calls)
+        self.pool = pool = Pool(
+            caller.work, session=session, calls=self.calls, most=self._worker_count(), wake=self.wake
+        )
         helpers = [asyncio.create_task(c) for c in (beside.heartbeat(), beside.watch(), beside.report())]
         try:
             await self.beside.take_over(everything=True)
             await take_in_spool(session, spool)
-            caller = Caller(session, self._keys(), self.calls, evidence=watch(session))
+            caller.evidence = watch(session)
             if self.read_targets:
                 caller.check = TargetCheck(session, self.calls, caller.refuse, caller.key)
-            workers = [asyncio.create_task(self._work(caller)) for _ in range(self._worker_count())]
             await self._dispatch()
         except LedgerError as fault:
             session.halt(fault)
         except LeaseLost as lost:  # frozen past its lease: it joins again, as after a heartbeat that finds the same
             self.stop.request(Ending.LEASE_LOST, code=lost.code, message=lost.message)
         finally:
-            await self._drain(workers)
+            await pool.drain()
             for task in helpers:
                 task.cancel()
             await asyncio.gather(*helpers, return_exceptions=True)
-        if self.bug is not None:
+        if pool.bug is not None:
             await self._leave()
-            raise self.bug
+            raise pool.bug
         return await self._end()
 
     async def _join(self, spool: Spool, ledger_id: str) -> Session:
@@ -169,28 +167,6 @@ class Runner:
 
     # handing out work
 
-    async def _work(self, caller: Caller) -> None:
-        queue = self.queue
-        while True:
-            task = await queue.get()
-            if queue.qsize() <= self.low:
-                self.hungry.set()
-            if self.stop.end is not None:
-                continue
-            self.running += 1
-            try:
-                await caller.work(task)
-            except LedgerError as fault:
-                self.session.halt(fault)
-            except LeaseLost as lost:
-                self.stop.request(Ending.LEASE_LOST, code=lost.code, message=lost.message)
-            except Exception as bug:
-                self.bug = self.bug or bug
-                self.stop.request(Ending.INTERRUPTED, code="internal_error", message=repr(bug))
-            finally:
-                self.running -= 1
-                self.wake.set()
-
     async def _dispatch(self) -> None:
         """Hands out work until the batch is settled or there is a reason to stop."""
         schedule, session = self.session.schedule, self.session
@@ -198,7 +174,7 @@ class Runner:
         while not self.stop.is_set:
             task = None if self.beside.paused else schedule.take(session.time.now_us())
             if task is not None:
-                await self._put(task)
+                await self.pool.put(task)
                 continue
             if sweeping and not self.beside.paused:
                 items = await self.ledger.planned(session.worker, limit=_CHUNK)
@@ -210,21 +186,16 @@ class Runner:
                 return
             if schedule.moved != moved:  # what only waits for busy targets must not be tried 50 times a second
                 moved, pause_s = schedule.moved, 0.02
-            slept = await self._sleep(pause_s)
-            if slept and not self.beside.paused:
-                sweeping, pause_s = not self.resolve_only, min(pause_s * 2, 1.0)
-                session.blocked_by_budget = session.blocked_by_target = False
+            if await self._sleep(pause_s) and not self.beside.paused:
+                pause_s = min(pause_s * 2, 1.0)
+                if self._may_sweep_again():
+                    sweeping = not self.resolve_only
+                    session.blocked_by_budget = session.blocked_by_target = False
 
-    async def _put(self, task: Task) -> None:
-        """Gives a task to a free worker; a stop request ends the wait. Where there is no room it waits until half of
-        the queue is empty, so that it does not wake up for every single item."""
-        while self.queue.full() and not self.stop.is_set:
-            self.hungry.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(1):
-                    await self.hungry.wait()
-        if not self.stop.is_set:
-            self.queue.put_nowait(task)
+    def _may_sweep_again(self) -> bool:
+        """Not while something in hand waits for its turn: what waits for busy targets would take turns again and again,
+        and the sweep that finds nothing else would never come to its end."""
+        return self.session.pacer.is_free or self.pool.only_calls
 
     async def _sleep(self, at_most_s: float) -> bool:
         """Waits until something finished, timed work is due, or the time is over (True)."""
@@ -267,27 +238,6 @@ class Runner:
         return False
 
     # ending
-
-    async def _drain(self, workers: list[asyncio.Task[None]]) -> None:
-        """Awaits the calls in flight, at most for the grace period; whatever then is left stays pending."""
-        if workers:
-            self.session.pacer.cancel_waiting()
-            for _ in workers:
-                self.calls.release()  # an intent that waits for its call comes to the gate, which gives it back
-            grace_s = self.limits.grace_us / SECOND_US
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(grace_s):
-                    await self._until_idle()
-        for task in workers:
-            task.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-
-    async def _until_idle(self) -> None:
-        while self.running and not self.stop.is_hurried:
-            self.wake.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(0.1):
-                    await self.wake.wait()
 
     async def _leave(self) -> None:
         with contextlib.suppress(LedgerError):

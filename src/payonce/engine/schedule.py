@@ -137,6 +137,13 @@ class Schedule:
         self._held.discard(n)
         self._release(n, target)
 
+    def drop_target(self, n: int, target: str) -> None:
+        """The same where something else is on the target: what waits for it would meet that too, and is let go with it."""
+        for item in self._waiting.pop(target, ()):
+            self._held.discard(item.n)
+            self._waiting_count -= 1
+        self.drop(n, target)
+
     def again(self, item: Item) -> None:
         """The item is planned again, to be sent not before its ``not_before_us``."""
         self.moved += 1

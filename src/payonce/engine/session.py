@@ -87,6 +87,10 @@ class Session:
         self.send_window_us = max(SECOND_US // 4, min(SEND_WINDOW_US, self.lease_us * 3 // 4 - self.timeout_us))
         self.intents_wait_for_call = self.declaration.key is None
 
+    def now_us(self) -> int:
+        """The ledger's time as this worker carries it."""
+        return self.time.now_us()
+
     def reserve_for(self, item: Item, request: Request) -> Money | None:
         """What an item without an amount holds of the budget while it is pending: what its request can cost at most,
         where the adapter can tell that, else the fixed reserve."""

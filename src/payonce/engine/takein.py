@@ -13,7 +13,8 @@ from typing import Any, Final, Protocol
 from payonce.core.commands import BatchCommand, Change, Command, Control, Landed
 from payonce.core.model import Actor, Batch, Finding, Item, Worker
 from payonce.core.states import ItemEvent, ItemState
-from payonce.engine.ports import EngineLedger
+from payonce.engine.clock import SystemClock
+from payonce.engine.ports import Clock, EngineLedger
 from payonce.engine.spool import Spool, Spooled
 from payonce.ledger.outputs import OutputFiles
 
@@ -40,6 +41,10 @@ class Taker(Protocol):
     @property
     def outputs(self) -> OutputFiles: ...
 
+    def now_us(self) -> int:
+        """The ledger's time as the worker carries it."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class _Visit:
@@ -52,6 +57,10 @@ class _Visit:
     ledger_id: str
     outputs: OutputFiles
 
+    def now_us(self) -> int:
+        """When it came: it does not stay."""
+        return self.worker.now_us
+
 
 async def take_in_only(
     ledger: EngineLedger,
@@ -62,12 +71,16 @@ async def take_in_only(
     spool: Spool,
     ledger_id: str,
     outputs: OutputFiles,
+    clock: Clock | None = None,
 ) -> bool:
     """Takes in what the spool holds for a batch of which nothing is sent now. Whether it held anything; where not,
     nothing is written. A crash half-way leaves the rest to the next start."""
     name = batch.spec.id
     if not any(record.batch == name for _, records, _ in spool.waiting() for record in records):
         return False
+    # Items pass through its hands: its steady clock goes with it, so that whoever takes them from it can tell how far
+    # the other clock was set.
+    actor = replace(actor, steady_us=(clock or SystemClock()).steady_us())
     worker = await ledger.join(name, actor=actor, lease_us=lease_us)
     try:
         while len(await ledger.take_over(worker, limit=_TAKE_OVER)) == _TAKE_OVER:
@@ -98,7 +111,10 @@ async def take_in_spool(taker: Taker, spool: Spool) -> int:
             if record.ledger != taker.ledger_id or record.batch != taker.batch.spec.id:
                 kept += 1
                 continue
-            record = replace(record, change=taker.outputs.set_aside(record.change))
+            change = record.change
+            if change.seen:  # by the clock of a process that is gone: from now on is the careful way
+                change = replace(change, seen_us=taker.now_us())
+            record = replace(record, change=taker.outputs.set_aside(change))
             landed = await _apply(taker, record)
             if landed is False:
                 await _keep_proof(taker, record)

@@ -57,6 +57,14 @@ def is_alive(actor: Actor) -> bool | None:
     return started == actor.pid_start
 
 
+def steady_now(actor: Actor) -> int | None:
+    """What the actor's steady clock (suspended time included) shows now, in microseconds; None unless it ran on this host
+    in this boot."""
+    if not actor.boot or actor.boot != _boot() or actor.host != socket.gethostname():
+        return None
+    return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) // 1000
+
+
 def is_elsewhere(actor: Actor) -> bool:
     """Whether an actor is on another machine: another host name, and not this machine's boot."""
     if not actor.host or actor.host == socket.gethostname():

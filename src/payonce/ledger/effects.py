@@ -104,7 +104,8 @@ def _keep_open(desk: Desk, row: ItemRow, held: OpenRow, change: Change) -> None:
     if change.event is _E.UNDECIDED:
         held.flags |= UNKNOWN
     if change.seen:
-        held.seen_us = desk.log.now_us
+        # By the worker's clock: the ledger's may stand still for as long as it was set back, and waits would end early.
+        held.seen_us = max(change.seen_us, desk.log.now_us)
     held.retry_at_us = change.retry_at_us
     desk.change(held)
 
@@ -202,6 +203,8 @@ def _learned(desk: Desk, row: ItemRow, change: Change, opened: OpenRow | None) -
     for name in ("seen", "burnt", "final", "in_progress", "already_done", "lookup_failures"):
         if value := getattr(change, name):
             more[name] = value
+    if change.seen and change.seen_us > desk.log.now_us:
+        more["seen_at"] = iso(change.seen_us)
     if change.event is _E.NOT_EXECUTED and row.first_sent_us:
         more["first_sent"] = iso(row.first_sent_us)
     return more

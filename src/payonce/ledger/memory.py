@@ -15,7 +15,7 @@ from payonce.core.errors import UsageError
 from payonce.core.model import Event, Finding
 from payonce.core.states import ItemState
 from payonce.ledger.actors import is_alive as process_is_alive
-from payonce.ledger.actors import wall_clock
+from payonce.ledger.actors import steady_now, wall_clock
 from payonce.ledger.log import Log
 from payonce.ledger.memory_rows import MemoryRows
 from payonce.ledger.merkle import Head
@@ -32,7 +32,7 @@ from payonce.ledger.rows import (
     copy_of,
     load,
 )
-from payonce.ledger.store import Clock, IsAlive
+from payonce.ledger.store import Clock, IsAlive, Steady
 from payonce.ledger.store_reads import StoreLedger
 
 _GONE: Final = object()
@@ -241,8 +241,15 @@ def duplicate_item(item: str) -> UsageError:
 class MemoryLedger(StoreLedger):
     """A ledger in memory, for simulation and tests. Nothing of it outlives the process."""
 
-    def __init__(self, *, clock: Clock = wall_clock, is_alive: IsAlive = process_is_alive, ledger_id: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock = wall_clock,
+        is_alive: IsAlive = process_is_alive,
+        steady: Steady = steady_now,
+        ledger_id: str = "",
+    ) -> None:
         tables = MemoryTables(ledger_id or uuid.uuid4().hex)
-        super().__init__(tables, tables, clock=clock, is_alive=is_alive)
+        super().__init__(tables, tables, clock=clock, is_alive=is_alive, steady=steady)
         with self._transaction() as log:
             log.emit({"type": "ledger_created", "ledger": tables.info().id})

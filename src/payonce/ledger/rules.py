@@ -169,9 +169,10 @@ def _first_intent(
 
 
 def _sent_us(desk: Desk, command: Intend) -> int:
-    """The time of an intent: the ledger's, but never after its call may leave. A clock that was set forward since its
-    worker joined would make its key look younger than it is."""
-    return min(desk.log.now_us, command.send_by_us)
+    """The time of an intent: the ledger's, but where that is after its call may leave, when its worker asked for it. A
+    clock that was set forward since the worker joined would make the key look younger than it is."""
+    now_us = desk.log.now_us
+    return now_us if now_us <= command.send_by_us else command.asked_us or command.send_by_us
 
 
 def _send_again(desk: Desk, held: OpenRow, command: Intend, hold: tuple[int | None, str | None]) -> None:

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from payonce.core.errors import LeaseLost, UsageError
 from payonce.core.model import Actor
+from payonce.ledger.actors import steady_now
 from payonce.ledger.desk import Desk
 from payonce.ledger.log import Log
 from payonce.ledger.place import MOVED_TO, refuse_moved_away
@@ -21,16 +22,21 @@ from payonce.ledger.tables import Reads, Tables
 Clock = Callable[[], int]
 # True or False where it is certain, None for a process that cannot be seen from here.
 IsAlive = Callable[[Actor], bool | None]
+# What an actor's steady clock shows now, None where that cannot be read from here.
+Steady = Callable[[Actor], int | None]
 
 
 class StoreBase:
     """Transactions, desks and liveness: what all verbs need. Used from one thread at a time."""
 
-    def __init__(self, tables: Tables, reads: Reads, *, clock: Clock, is_alive: IsAlive) -> None:
+    def __init__(
+        self, tables: Tables, reads: Reads, *, clock: Clock, is_alive: IsAlive, steady: Steady = steady_now
+    ) -> None:
         self._tables = tables
         self._reads = reads
         self._clock = clock
         self._is_alive = is_alive
+        self._steady = steady
         self._log: Log | None = None
         # Desks outlive their transaction as long as nobody else has written; the active ones are written at its end.
         self._desks: dict[str, Desk] = {}
@@ -123,9 +129,21 @@ class StoreBase:
         return [w for w in self._tables.workers(batch.number) if self._is_living(w, now_us=now_us)]
 
     def _is_living(self, worker: WorkerRow, *, now_us: int) -> bool:
-        if worker.left_us is not None or worker.lease_until_us <= now_us:
+        if worker.left_us is not None or self._is_lease_over(worker, now_us=now_us):
             return False
         return self._is_alive(worker.actor) is not False
+
+    def _is_lease_over(self, worker: WorkerRow, *, now_us: int) -> bool:
+        """By the worker's own steady clock where it can be read: a lease does not end because somebody set the other."""
+        if worker.lease_until_us > now_us:
+            return False
+        own_us = self._time_of(worker)
+        return own_us is None or worker.lease_until_us <= own_us
+
+    def _time_of(self, worker: WorkerRow) -> int | None:
+        """The ledger's time as a worker carries it on from its joining; None where its steady clock cannot be read."""
+        steady_us = self._steady(worker.actor) if worker.actor.steady_us else None
+        return None if steady_us is None else worker.joined_us + steady_us - worker.actor.steady_us
 
 
 def no_such_batch(batch: str) -> UsageError:

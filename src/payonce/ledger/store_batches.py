@@ -77,7 +77,8 @@ class BatchVerbs(SealVerbs):
         with self._transaction() as log:
             desk = self._desk(log, worker.batch)
             row = self._present(worker.fence, batch=desk.batch)
-            row.lease_until_us = log.now_us + lease_us
+            # From the later of the two clocks: the ledger's stands still for as long as it was set back.
+            row.lease_until_us = max(log.now_us, self._time_of(row) or 0) + lease_us
             self._tables.save_worker(row)
             desk.workers.clear()
             living = self._living(desk.batch, now_us=log.now_us)
@@ -101,6 +102,9 @@ class BatchVerbs(SealVerbs):
         """See ledger.protocol."""
         with self._transaction() as log:
             desk = self._desk(log, worker.batch)
-            self._present(worker.fence, batch=desk.batch)
+            row = self._present(worker.fence, batch=desk.batch)
             rate = desk.limits.get("rate_per_ks")
-            return claim_slots(desk.batch, rate_per_ks=rate, count=count, now_us=log.now_us)
+            slots = claim_slots(desk.batch, rate_per_ks=rate, count=count, now_us=log.now_us)
+            # In the worker's own time: it would wait for as long as the ledger's clock has been set forward since it joined.
+            ahead_us = log.now_us - (self._time_of(row) or log.now_us)
+            return tuple(at_us - ahead_us for at_us in slots) if ahead_us > 0 else slots

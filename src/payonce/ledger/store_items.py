@@ -45,7 +45,7 @@ class ItemVerbs(BatchVerbs):
             row = self._known_worker(worker.fence, desk=desk)
             if row is None or row.left_us is not None:
                 return (Landed.STALE,) * len(commands)
-            may_send = log.now_us < row.lease_until_us
+            may_send = not self._is_lease_over(row, now_us=log.now_us)
             author = rules.Author(worker.fence, {"worker": worker.fence}, may_send=may_send)
             desk.lay_out(command.n for command in commands)
             return rules.apply_all(desk, commands, author)

@@ -126,7 +126,7 @@ def _learn(held: OpenRow, event: ItemEvent, said: Said, at_us: int) -> None:
     if event is _E.UNDECIDED:
         held.flags |= UNKNOWN
     if said.get("seen"):
-        held.seen_us = at_us
+        held.seen_us = from_iso(said["seen_at"]) if "seen_at" in said else at_us
     held.retry_at_us = from_iso(said["wait_until"]) if "wait_until" in said else 0
 
 

@@ -17,7 +17,7 @@ from payonce.ledger.memory import MemoryLedger
 from tests.unit.engine.virtualtime import VirtualClock, run_virtually
 
 ACTOR = Actor(user="test", host="here", pid=1)
-FOREVER_US = 10**15
+FOREVER_US = 10**18
 
 
 class World:
@@ -316,6 +316,102 @@ def test_what_one_worker_learns_the_others_follow() -> None:
         assert two.pace.per_ks == 5_000
 
     run_virtually(main)
+
+
+def test_a_faster_pace_is_followed_where_nothing_else_was_learned() -> None:
+    """What one worker finds out about more room holds for the others too, unless they have learned otherwise since."""
+
+    async def main(clock: VirtualClock) -> None:
+        world = World(clock, None)
+        one, two = await world.worker(), await world.worker()
+        for per_ks in (1_000, 3_000):
+            one.pace = Pace(per_ks, 0)
+            await asyncio.sleep(3)
+            await one.publish()
+            two.follow(await world.ledger.renew(two.worker, lease_us=3600 * SECOND_US))
+            assert two.pace.per_ks == per_ks
+
+    run_virtually(main)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_pace_that_was_cut_grows_again(workers: int) -> None:
+    """However many processes there are: a minute after a storm none of them crawls."""
+
+    async def main(clock: VirtualClock) -> list[int | None]:
+        world = World(clock, None)
+        pacers = [await world.worker() for _ in range(workers)]
+        for pacer in pacers:
+            pacer.pace = Pace(1_000, pacer.time.now_us(), pacer.time.now_us())
+
+        async def calls(pacer: Pacer) -> None:
+            while clock.steady_us() < 60 * SECOND_US:
+                await pacer.turn()
+                pacer.accepted()
+
+        async def heartbeat(pacer: Pacer) -> None:
+            while clock.steady_us() < 60 * SECOND_US:
+                await asyncio.sleep(2)
+                pacer.follow(await world.ledger.renew(pacer.worker, lease_us=3600 * SECOND_US))
+                await pacer.publish()
+
+        await asyncio.gather(*map(calls, pacers), *map(heartbeat, pacers))
+        return [pacer.pace.per_ks for pacer in pacers]
+
+    assert all(per_ks is not None and per_ks > 20_000 for per_ks in run_virtually(main))
+
+
+def test_a_pace_of_processes_that_are_gone_is_forgotten() -> None:
+    """A run that begins alone and knows of no limit writes so, and claims no more start times ahead until it has."""
+
+    async def main(clock: VirtualClock) -> None:
+        world = World(clock, 500)
+        one = await world.worker()
+        one.pace = Pace(1_000, 0)
+        await asyncio.sleep(3)
+        await one.publish()
+        await world.ledger.leave(one.worker)
+        two = await world.worker()
+        await two.turn()
+        assert not two._slots
+        await two.publish()
+        assert (await world.ledger.renew(two.worker, lease_us=SECOND_US)).pace_per_ks is None
+
+    run_virtually(main)
+
+
+def test_a_process_that_dies_takes_no_start_times_along() -> None:
+    """Sixty tasks wait for their turns at two calls a second; whoever comes after them waits for one turn, not for sixty."""
+
+    async def main(clock: VirtualClock) -> int:
+        world = World(clock, 2)
+        one = await world.worker()
+        tasks = [asyncio.create_task(one.turn()) for _ in range(60)]
+        await asyncio.sleep(3)
+        for task in tasks:
+            task.cancel()
+        two = await world.worker()
+        before = clock.steady_us()
+        await two.turn()
+        return clock.steady_us() - before
+
+    assert run_virtually(main) <= 1_100_000
+
+
+def test_a_call_that_cannot_leave_in_time_takes_no_place() -> None:
+    """Ten calls a second apart, each with two seconds to leave: three go, the others hear at once that they do not, and
+    what comes later finds its place."""
+
+    async def main(clock: VirtualClock) -> tuple[list[bool], bool]:
+        pacer = await World(clock, None).worker()
+        pacer.pace = Pace(1_000, pacer.time.now_us())
+        send_by = pacer.time.now_us() + 2 * SECOND_US
+        went = await asyncio.gather(*(pacer.guard(send_by) for _ in range(10)))
+        assert clock.steady_us() <= 2 * SECOND_US
+        return list(went), await pacer.guard(pacer.time.now_us() + 2 * SECOND_US)
+
+    went, later = run_virtually(main)
+    assert sum(went) in (2, 3) and later
 
 
 def test_what_was_learned_is_written_now_and_then() -> None:

@@ -87,6 +87,23 @@ def test_when_to_look_again() -> None:
     assert schedule.next_us() == 90
 
 
+def test_what_waits_for_a_busy_target_is_let_go_with_it() -> None:
+    """Where the ledger says that something else is on a target, the items that wait for it are not tried one by one: all are
+    let go, and the next sweep may offer any of them."""
+    schedule = Schedule()
+    for n in (1, 2, 3):
+        schedule.offer(item(n, "t"), now_us=0)
+    schedule.offer(item(4), now_us=0)
+    assert schedule.take(0) is not None
+    schedule.drop_target(1, "t")
+    assert taken(schedule) == [4]
+    schedule.finish(4, "t4")
+    assert schedule.is_empty
+    for n in (3, 1):
+        schedule.offer(item(n, "t"), now_us=0)
+    assert taken(schedule) == [3]
+
+
 def test_a_dead_worker_s_item_takes_its_target() -> None:
     """A planned item that was ready on that target waits until it is resolved."""
     schedule = Schedule()

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import orjson
 import pytest
 
 from payonce.core.commands import Change, Landed
@@ -74,6 +75,15 @@ def test_an_executed_call_of_an_unknown_item_is_told_and_does_not_decide_it(worl
     assert (item.state, item.step, item.carry["step_0"]) == (ItemState.UNKNOWN, 0, "tr_1")
     assert found(world) == [("half_done", "item-1")]
     assert not path.exists()
+
+
+def test_whoever_comes_for_the_spool_alone_notes_its_steady_clock(world: World, tmp_path: Path) -> None:
+    """Items pass through its hands: whoever takes them from it has to be able to tell how far the clock was set."""
+    world.bring(world.start(1), 1, ItemState.UNKNOWN)
+    spool(tmp_path, (STEP, 0, 0, 1))
+    assert take_in(world, tmp_path)
+    joined = [orjson.loads(event.body) for event in world.ledger.events(BATCH) if b"worker_joined" in event.body]
+    assert joined[-1]["actor"]["steady_us"] > 0
 
 
 def test_a_planned_item_with_an_executed_call_waits_for_a_person(world: World, tmp_path: Path) -> None:
