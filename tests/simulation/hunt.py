@@ -1,12 +1,21 @@
-"""Looks for the world that shows each mutant soonest: ``python -m tests.simulation.hunt [NAME ...]``."""
+"""Looks for the world that shows each mutant soonest: ``python -m tests.simulation.hunt [--write] [NAME ...]``.
+
+Each is hunted with fresh worlds, all kinds as they come, for at most a minute of processor time. The world that shows it
+is played once more without it and must be sound. ``--write`` keeps the seeds in ``seeds.py``.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
+from payonce.testing.simulator import World
 from payonce.testing.simulator.many import worlds
 from tests.simulation.mutants import MUTANTS, Mutant
+from tests.simulation.seeds import SEEDS
+
+_SECONDS = 60.0
 
 
 def hunt(mutant: Mutant, *, seconds: float, seed: int = 0) -> tuple[int, str, int] | None:
@@ -23,15 +32,34 @@ def hunt(mutant: Mutant, *, seconds: float, seed: int = 0) -> tuple[int, str, in
 
 def main() -> int:
     """All mutants, or those named."""
-    survivors = 0
-    for name in sys.argv[1:] or MUTANTS:
-        started = time.monotonic()
-        found = hunt(MUTANTS[name], seconds=60)
+    names = [name for name in sys.argv[1:] if not name.startswith("-")] or list(MUTANTS)
+    survivors, longest, total = 0, 0.0, 0.0
+    for name in names:
+        started = time.process_time()
+        found = hunt(MUTANTS[name], seconds=_SECONDS)
+        took = time.process_time() - started
+        longest, total = max(longest, took), total + took
         survivors += found is None
-        text = "SURVIVES" if found is None else f"seed {found[0]} after {found[2]} worlds: {found[1]}"
-        print(f"{name:32} {time.monotonic() - started:5.1f}s  {text}", flush=True)
-    print(f"{len(MUTANTS)} mutants, {survivors} survive")
+        if found is None:
+            text = "SURVIVES"
+            SEEDS.pop(name, None)
+        else:
+            SEEDS[name] = found[0]
+            text = f"seed {found[0]} after {found[2]} worlds: {found[1]}"
+            if World(found[0]).run().violations:
+                text += " BUT IS NOT SOUND WITHOUT IT"
+                survivors += 1
+        print(f"{name:32} {took:5.1f}s  {text}", flush=True)
+    print(f"{len(names)} mutants, {survivors} survive; at most {longest:.1f} s, {total:.0f} s in all")
+    if "--write" in sys.argv:
+        _write()
     return 1 if survivors else 0
+
+
+def _write() -> None:
+    lines = [f'    "{name}": {SEEDS[name]},' for name in MUTANTS if name in SEEDS]
+    text = '"""For each mutant a world that shows it: found by hunting (tests.simulation.hunt), played by every test run."""\n\n'
+    Path(__file__).with_name("seeds.py").write_text(text + "SEEDS = {\n" + "\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":

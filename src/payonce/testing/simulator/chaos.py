@@ -15,7 +15,6 @@ from payonce.testing.simulator.process import Process
 if TYPE_CHECKING:
     from payonce.testing.simulator.world import World
 
-_HOUR_US: Final = 3600 * SECOND_US
 _MOST_STARTS: Final = 60
 
 
@@ -26,8 +25,7 @@ class Chaos:
         self.world = world
         self.over = False
         self.until_us = 300 * SECOND_US
-        rng = world.rng
-        self._left = rng.choice((5, 15, 40))
+        self._left = world.scenario.chaos_strikes
         self._point: str | None = None
         self._passes = 0
         scenario = world.scenario
@@ -64,8 +62,7 @@ class Chaos:
         self._point = None
         world.timeline.watch_at = 0
         world.timeline.stopped = False
-        world.far.fault_share = world.far.look_up_fault_share = 0.0
-        world.far.outages.clear()
+        world.far.calm_down()
         for process in world.running:
             process.loop.thaw()
             process.ledger.faults.clear()
@@ -170,7 +167,7 @@ class Chaos:
         process = self._somebody()
         if process is None:
             return
-        kind = self.world.rng.choice(("before", "before", "after", "after", "read"))
+        kind = self.world.rng.choice(self.world.scenario.disk_faults)
         self._say(f"{process.name}: its next ledger access fails ({kind})")
         setattr(process.ledger.faults, kind, True)
 
@@ -190,16 +187,18 @@ class Chaos:
             process.stop.signal()
 
     def _clock(self) -> None:
-        """The machine's clock is set: by seconds, as time servers do; a later one may set it back."""
-        self.world.clock.ahead_us = self.world.rng.choice((-5, -1, 0, 1, 5)) * SECOND_US
+        """The machine's clock is set, by seconds as time servers do, or by more; a later one may set it back."""
+        self.world.clock.ahead_us = self.world.rng.choice(self.world.scenario.jumps_us)
         self._say(f"the wall clock is off by {self.world.clock.ahead_us / SECOND_US} s")
 
     def _long_pause(self) -> None:
         """Everything dies, and is started again much later."""
         world = self.world
-        wait = world.rng.choice((30 * SECOND_US, 600 * SECOND_US, 2 * _HOUR_US, 30 * _HOUR_US))
+        wait = world.rng.choice(world.scenario.pauses_us)
         for process in tuple(world.running):
             world.kill(process)
+        if not world.scenario.clock and world.rng.random() < 0.5:  # nobody can tell how far a clock was set meanwhile
+            world.reboot()
         self._say(f"nothing runs for {wait / SECOND_US} s")
         self.until_us += wait
         for _ in range(world.scenario.processes):

@@ -17,19 +17,20 @@ from payonce.core.outcome import (
     Found,
     LookupFailed,
     LookupReply,
-    NotExecuted,
     Outcome,
     Refused,
     Reply,
     Stop,
     Unresolved,
 )
+from payonce.testing.simulator.behaviours import BEHAVIOURS, Behaviour
 from payonce.testing.simulator.books import Books, Call, Effect
 from payonce.testing.simulator.loop import START_US, Timeline
 from payonce.testing.simulator.scenario import Scenario
 
 _LONG_AGO_US = 3 * 3600 * SECOND_US
-_NO_BYTE_LEFT = frozenset({"refused_connection"})
+_STORM_SHARE = 0.9
+_BODY = b"{}"
 
 
 @dataclass(slots=True)
@@ -54,6 +55,7 @@ class FarSide:
         self.fault_share = scenario.fault_share
         self.look_up_fault_share = scenario.look_up_fault_share
         self.outages: list[tuple[int, int]] = []
+        self.storms = scenario.storms
         self.calls = self.look_ups = 0
         self.quiet_us = 0
         self.log: Callable[[str], None] | None = None
@@ -84,15 +86,32 @@ class FarSide:
         """A request is on its way."""
         self.calls += 1
         self.outstanding.setdefault(call.target, {})[call.number] = call
-        if self.fault_share and self.rng.random() < self.fault_share:
-            kind = self.rng.choice(self.scenario.faults)
-            if self.log is not None:
-                self.log(f"call {call.number} meets {kind}")
-            getattr(self, f"_{kind}")(call)
+        kind = self._fault()
+        if kind is None:
+            self.reply(call, self.serve(call))
             return
-        self._reply(call, self._serve(call))
+        if self.log is not None:
+            self.log(f"call {call.number} meets {kind}")
+        BEHAVIOURS[kind](self, call)
 
-    def _reply(self, call: Call, reply: Reply, *, after_us: int | None = None) -> None:
+    def _fault(self) -> str | None:
+        """What the next call meets, if anything."""
+        if self.storms:
+            now_us = self.timeline.now_us
+            for storm in self.storms:
+                if storm.begin_us <= now_us < storm.end_us and self.rng.random() < _STORM_SHARE:
+                    return storm.fault
+        if self.fault_share and self.rng.random() < self.fault_share:
+            return self.rng.choice(self.scenario.faults)
+        return None
+
+    def calm_down(self) -> None:
+        """Nothing goes wrong here any more."""
+        self.fault_share = self.look_up_fault_share = 0.0
+        self.outages.clear()
+        self.storms = ()
+
+    def reply(self, call: Call, reply: Reply, *, after_us: int | None = None) -> None:
         """The answer arrives, unless the deadline comes first."""
         wait = int(self.scenario.network_us * (0.5 + self.rng.random())) if after_us is None else after_us
         at_us = self.timeline.now_us + wait
@@ -100,29 +119,30 @@ class FarSide:
             at_us, reply = call.deadline_us, Reply(Unresolved("timeout", "no answer in time"))
         self.timeline.at(at_us, call.answer, reply, loop=call.process.loop)
 
-    def _serve(self, call: Call, *, fault: Outcome | None = None, executes: bool = True) -> Reply:
+    def serve(self, call: Call, *, fault: Outcome | None = None, executes: bool = True) -> Reply:
         """What the provider does with a request that has arrived. ``fault`` is what it answers instead of the truth,
         ``executes`` whether it gets as far as moving money."""
-        known = self._known(call)
+        known = self.known(call)
         if known is not None:
-            return self._repeat(call, known)
-        refusal = self._refusal(call)
+            return self.repeat(call, known)
+        refusal = self.refusal(call)
         if refusal is not None:
             if self._stores and not isinstance(refusal, Stop):
-                self._remember(call, refusal)
+                self.remember(call, refusal)
             return Reply(refusal)
-        truth = self._execute(call) if executes else None
+        truth = self.execute(call) if executes else None
         if fault is None:
             assert truth is not None
-            self._remember(call, truth)
-            return Reply(truth, status=200)
+            self.remember(call, truth)
+            return Reply(truth, status=200, response=_BODY)
         if truth is not None:
-            self._remember(call, fault if self._stores and _is_error(fault) else truth)
+            self.remember(call, fault if self._stores and _is_error(fault) else truth)
         elif self._stores and _is_error(fault):
-            self._remember(call, fault)
+            self.remember(call, fault)
         return Reply(fault)
 
-    def _known(self, call: Call) -> Remembered | None:
+    def known(self, call: Call) -> Remembered | None:
+        """What is known of the call's key, if it is remembered still."""
         if call.key is None or not self._honours:
             return None
         known = self.keys.get(call.key)
@@ -133,7 +153,8 @@ class FarSide:
             return None
         return known
 
-    def _remember(self, call: Call, answer: Outcome | None) -> None:
+    def remember(self, call: Call, answer: Outcome | None) -> None:
+        """Keeps what a repeat of the call will be told."""
         if call.key is None:
             return
         known = self.keys.get(call.key)
@@ -142,7 +163,8 @@ class FarSide:
         else:
             known.answer = answer
 
-    def _repeat(self, call: Call, known: Remembered) -> Reply:
+    def repeat(self, call: Call, known: Remembered) -> Reply:
+        """The answer to a key that is known."""
         if known.body != call.body:
             return Reply(Unresolved("key_reused", "this key was used for another request", final=True), status=400)
         if known.answer is None:
@@ -154,7 +176,7 @@ class FarSide:
             answer = Executed(answer.reference, Money.of_minor(call.money.minor + 1, call.money.currency))
         return Reply(answer, replayed=True)
 
-    def _refusal(self, call: Call) -> Outcome | None:
+    def refusal(self, call: Call) -> Outcome | None:
         """Why the provider will not do it, whatever else goes wrong."""
         if any(start <= self.timeline.now_us < end for start, end in self.outages):
             return Stop("bad_credentials", "401")
@@ -164,7 +186,8 @@ class FarSide:
             return AlreadyDone("already_done", "somebody did it")
         return None
 
-    def _execute(self, call: Call) -> Executed:
+    def execute(self, call: Call) -> Executed:
+        """Moves the money."""
         money = call.money
         if self.scenario.liar == "wrong_amount" and self.rng.random() < 0.1:
             money = Money.of_minor(money.minor * 2 + 1, money.currency)
@@ -175,49 +198,9 @@ class FarSide:
             self._executed(call, self.books.execute(call, money=money, at_us=at_us))
         return Executed(effect.reference, money)
 
-    # the kinds of behaviour
+    # what a behaviour is made of
 
-    def _lost_request(self, call: Call) -> None:
-        self._reply(call, Reply(Unresolved("timeout")), after_us=10**12)
-
-    def _lost_answer(self, call: Call) -> None:
-        self._serve(call)
-        self._reply(call, Reply(Unresolved("timeout")), after_us=10**12)
-
-    def _reset_before(self, call: Call) -> None:
-        self._reply(call, Reply(Unresolved("reset", "the connection broke")))
-
-    def _reset_after(self, call: Call) -> None:
-        self._serve(call)
-        self._reply(call, Reply(Unresolved("reset", "the connection broke")))
-
-    def _late(self, call: Call) -> None:
-        self._work(call, self._arrives_late)
-        self._reply(call, Reply(Unresolved("reset", "the connection broke")))
-
-    def _arrives_late(self, call: Call) -> None:
-        self._serve(call)
-
-    def _slow(self, call: Call) -> None:
-        known = self._known(call)
-        if known is not None:
-            self._reply(call, self._repeat(call, known))
-            return
-        if (refusal := self._refusal(call)) is not None:
-            self._reply(call, Reply(refusal))
-            return
-        self._remember(call, None)
-        took = self._work(call, self._ends_slowly)
-        if took >= call.deadline_us:
-            self._reply(call, Reply(Unresolved("timeout")), after_us=10**12)
-
-    def _ends_slowly(self, call: Call) -> None:
-        truth = self._execute(call)
-        self._remember(call, truth)
-        if self.timeline.now_us < call.deadline_us:
-            self._reply(call, Reply(truth, status=200), after_us=0)
-
-    def _work(self, call: Call, then: Callable[[Call], None]) -> int:
+    def work(self, call: Call, then: Behaviour) -> int:
         """Something of a call goes on after a while, at the latest when the provider says it can no longer start."""
         wait = int(self.scenario.declaration.max_execution_us * self.rng.choice((self.rng.random(), 0.999)))
         call.works = True
@@ -226,43 +209,25 @@ class FarSide:
         self.timeline.at(at_us, self._worked, call, then)
         return at_us
 
-    def _worked(self, call: Call, then: Callable[[Call], None]) -> None:
+    def _worked(self, call: Call, then: Behaviour) -> None:
         if self.log is not None:
             self.log(f"call {call.number} goes on at the provider")
-        then(call)
+        then(self, call)
         call.works = False
         self._leave_if_over(call)
-
-    def _error_500_before(self, call: Call) -> None:
-        self._reply(call, self._serve(call, fault=Unresolved("status_500", "error"), executes=False))
-
-    def _error_500_after(self, call: Call) -> None:
-        self._reply(call, self._serve(call, fault=Unresolved("status_500", "error")))
-
-    def _garbage(self, call: Call) -> None:
-        self._serve(call)
-        self._reply(call, Reply(Unresolved("unreadable", "no JSON")))
-
-    def _rate_limited(self, call: Call) -> None:
-        wait = self.rng.choice((None, None, SECOND_US))
-        self._reply(call, Reply(NotExecuted("rate_limited", "429", load=True, retry_after_us=wait), status=429))
-
-    def _refused_connection(self, call: Call) -> None:
-        self._reply(call, Reply(NotExecuted("connect_refused", "", load=True), sent=False))
-
-    def _busy(self, call: Call) -> None:
-        self._reply(call, Reply(NotExecuted("busy", "not now")))
-
-    def _contradiction(self, call: Call) -> None:
-        if self.rng.random() < 0.5:
-            self._serve(call)
-        self._reply(call, Reply(Unresolved("contradiction", "yes and no", final=True)))
 
     def by_hand(self, item: Item, step: int) -> Effect:
         """A person does one step of an item at the provider's own desk."""
         assert item.money is not None
         call = Call(0, None, item.id, step, item.money, item.target, None, b"", 0, 0, lambda reply: None)
         return self.books.execute(call, money=item.money, at_us=START_US + self.timeline.now_us)
+
+    def can_execute(self, call: Call) -> bool:
+        """Whether a call that is still on its way, or being worked on, may yet move money."""
+        if not call.works or (call.item, call.step) in self.books.of_item:
+            return False
+        known = self.known(call)
+        return known is None or known.answer is None
 
     # who still waits for what
 

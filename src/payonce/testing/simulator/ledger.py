@@ -49,7 +49,7 @@ class Faults:
 class _Job:
     """One verb that waits."""
 
-    __slots__ = ("alone", "asked_us", "call", "commands", "error", "future", "result", "worker")
+    __slots__ = ("alone", "asked_us", "call", "commands", "error", "future", "result", "single", "worker")
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class _Job:
         call: Callable[[StoreLedger], Any] | None,
         asked_us: int,
         alone: bool,
+        single: bool,
     ) -> None:
         self.future = future
         self.worker = worker
@@ -66,6 +67,7 @@ class _Job:
         self.call = call
         self.asked_us = asked_us
         self.alone = alone
+        self.single = single
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -101,10 +103,9 @@ class SimLedger(AsyncVerbs):
         self.lease_end_us = 0
         self.fence = 0
 
-    async def write(self, worker: Worker, command: Command) -> Landed:
-        """See ledger.protocol."""
-        landed: tuple[Landed, ...] = await self._queue(worker, (command,), None)
-        return landed[0]
+    def write(self, worker: Worker, command: Command) -> Any:
+        """See ledger.protocol; one future, without a coroutine around it."""
+        return self._queue(worker, (command,), None, single=True)
 
     async def join(self, batch: str, *, actor: Actor, lease_us: int) -> Worker:
         """See ledger.protocol."""
@@ -154,12 +155,13 @@ class SimLedger(AsyncVerbs):
         call: Callable[[StoreLedger], Any] | None,
         *,
         alone: bool = False,
+        single: bool = False,
     ) -> asyncio.Future[Any]:
         if self._loop.dead:
             raise ProcessGone
         if self.failed is not None:
             raise failure(self.failed)
-        job = _Job(self._loop.create_future(), worker, commands, call, self._loop.timeline.now_us, alone)
+        job = _Job(self._loop.create_future(), worker, commands, call, self._loop.timeline.now_us, alone, single)
         self._jobs.append(job)
         if not self._under_way:
             self._under_way = True
@@ -195,23 +197,43 @@ class SimLedger(AsyncVerbs):
         try:
             apart = any(job.alone for job in jobs)
             with contextlib.nullcontext() if apart else self._store.group():
-                for job in jobs:
-                    if job.worker is not None:
-                        self._apply(job, job.worker)
-                    elif job.call is not None:
-                        self._do(job, job.call)
+                self._in_order(jobs)
         except Exception as error:
             self.failed = as_fault(error)
 
-    def _apply(self, job: _Job, worker: Worker) -> None:
+    def _in_order(self, jobs: list[_Job]) -> None:
+        """One after the other; writes of one worker that follow each other go together, as in the real group writer."""
+        run: list[_Job] = []
+        for job in jobs:
+            if run and (job.worker is None or job.worker.fence != run[0].worker.fence):  # type: ignore[union-attr]
+                self._apply(run)
+                run = []
+            if job.worker is not None:
+                run.append(job)
+            elif job.call is not None:
+                self._do(job, job.call)
+        if run:
+            self._apply(run)
+
+    def _apply(self, run: list[_Job]) -> None:
+        first, worker = run[0], run[0].worker
+        assert worker is not None
+        alone = len(run) == 1
+        commands = first.commands if alone else [command for job in run for command in job.commands]
         try:
-            job.result = self._store.write(worker, job.commands)
+            landed = self._store.write(worker, commands)
         except Exception as error:
             if not is_refusal(error):
                 raise
-            job.error = error
+            for job in run:
+                job.error = error
             return
-        self._landed(worker, job.commands, job.result, job.asked_us)
+        at = 0
+        for job in run:
+            end = at + len(job.commands)
+            job.result = landed if alone else landed[at:end]
+            self._landed(worker, job.commands, job.result, job.asked_us)
+            at = end
 
     def _do(self, job: _Job, call: Callable[[StoreLedger], Any]) -> None:
         try:
@@ -226,7 +248,7 @@ class SimLedger(AsyncVerbs):
             if job.future.done():
                 continue
             if job.error is None:
-                job.future.set_result(job.result)
+                job.future.set_result(job.result[0] if job.single else job.result)
                 continue
             if isinstance(job.error, LedgerError):
                 self._heard_fault()

@@ -3,7 +3,7 @@
 Everything that happens is a handle on one timeline, run one after the other in an order that the seed alone decides.
 Time passes only when nothing is left to do now: it leaps to the next timer. A process can be killed between any two
 handles (none of its code runs any more, no clean-up either), or frozen (its handles wait until it is thawed, while
-everybody else's time goes on). There are no threads, no sockets and no real clock here.
+everybody else's time goes on). There are no threads, no sockets, no real clock and no context variables here.
 """
 
 from __future__ import annotations
@@ -23,20 +23,18 @@ _set_running_loop = events._set_running_loop
 class Handle:
     """One callback that waits for its turn. The interface that asyncio expects of a handle."""
 
-    __slots__ = ("args", "callback", "context", "loop", "when_us")
+    __slots__ = ("args", "callback", "loop", "when_us")
 
     def __init__(
         self,
         loop: ProcessLoop | None,
         callback: Callable[..., Any] | None,
         args: tuple[Any, ...],
-        context: contextvars.Context | None,
         when_us: int = 0,
     ) -> None:
         self.loop = loop
         self.callback = callback
         self.args = args
-        self.context = context
         self.when_us = when_us
 
     def cancel(self) -> None:
@@ -68,11 +66,11 @@ class Timeline:
 
     def soon(self, callback: Callable[..., Any], *args: Any, loop: ProcessLoop | None = None) -> None:
         """Runs a callback after what is waiting already; where ``loop`` is named it dies with that process."""
-        self._ready.append(Handle(loop, callback, args, None))
+        self._ready.append(Handle(loop, callback, args))
 
     def at(self, when_us: int, callback: Callable[..., Any], *args: Any, loop: ProcessLoop | None = None) -> Handle:
         """Runs a callback at a time of the timeline."""
-        handle = Handle(loop, callback, args, None, when_us)
+        handle = Handle(loop, callback, args, when_us)
         self.push(handle)
         return handle
 
@@ -123,11 +121,7 @@ class Timeline:
                 if loop is not running:
                     _set_running_loop(loop._self)
                     running = loop
-                context = handle.context
-                if context is None:
-                    callback(*handle.args)
-                else:
-                    context.run(callback, *handle.args)
+                callback(*handle.args)
         finally:
             _set_running_loop(None)
         return self.stopped
@@ -153,13 +147,13 @@ class ProcessLoop:
 
     def call_soon(self, callback: Any, *args: Any, context: contextvars.Context | None = None) -> Any:
         """See asyncio."""
-        handle = Handle(self, callback, args, context)
+        handle = Handle(self, callback, args)
         self.timeline._ready.append(handle)
         return handle
 
     def call_at(self, when: float, callback: Any, *args: Any, context: contextvars.Context | None = None) -> Any:
         """See asyncio. Never early: fractions of a microsecond are rounded up."""
-        handle = Handle(self, callback, args, context, -int(-when * 1_000_000 // 1))
+        handle = Handle(self, callback, args, -int(-when * 1_000_000 // 1))
         self.timeline.push(handle)
         return handle
 

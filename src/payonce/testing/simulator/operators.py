@@ -39,13 +39,14 @@ class HonestOperator:
         if self.world.log is not None:
             self.world.log(f"operator: {text}")
 
-    def _try(self, text: str, command: Callable[[], object]) -> None:
+    def _try(self, text: str, command: Callable[[], object]) -> bool:
         try:
             command()
         except UsageError as refused:
             self._say(f"{text}: refused ({refused.code})")
-        else:
-            self._say(text)
+            return False
+        self._say(text)
+        return True
 
     # in the middle of everything
 
@@ -81,20 +82,21 @@ class HonestOperator:
         self._hold()
 
     def _retry(self) -> None:
-        refused = [item for item in self.world.items() if item.state is ItemState.REFUSED]
+        refused = self.world.items(ItemState.REFUSED)
         if refused:
             item = self.world.rng.choice(refused)
             self.world.far.declined.discard(item.id)
-            self._try(f"retry {item.id}", lambda: self.commands.retry(BATCH, [item.id], reason="they paid"))
+            if self._try(f"retry {item.id}", lambda: self.commands.retry(BATCH, [item.id], reason="they paid")):
+                self.world.auditor.keys.put_back(item.id)
 
     def _resolve(self) -> None:
-        unknown = [item for item in self.world.items() if item.state is ItemState.UNKNOWN]
+        unknown = self.world.items(ItemState.UNKNOWN)
         if unknown:
             self._answer(self.world.rng.choice(unknown))
 
     def _careless(self) -> None:
         """The same answer once more, to an item that has been committed since: the ledger must not take it."""
-        done = [item for item in self.world.items() if item.state is ItemState.COMMITTED]
+        done = self.world.items(ItemState.COMMITTED)
         if not done:
             return
         item = self.world.rng.choice(done)
@@ -131,7 +133,8 @@ class HonestOperator:
     def settle_unknown(self) -> bool:
         """Answers every unknown item as the provider's own list says. Returns False where there is none to answer."""
         world = self.world
-        unknown = [item for item in world.items() if item.state is ItemState.UNKNOWN]
+        self._hold()  # a batch that was paused with nothing left to do may have been finished since
+        unknown = world.items(ItemState.UNKNOWN)
         for item in unknown:
             world.auditor.unknown_for(item)
         if unknown and world.chaos.over:
@@ -166,5 +169,9 @@ class HonestOperator:
             decision = Decision(ItemState.REFUSED, reason)
         else:
             decision = Decision(ItemState.PLANNED, reason)
-        self._try(f"resolve {item.id} as {decision.state}", lambda: self.commands.resolve(BATCH, item.id, decision))
+        said = self._try(
+            f"resolve {item.id} as {decision.state}", lambda: self.commands.resolve(BATCH, item.id, decision)
+        )
+        if said and decision.state is ItemState.PLANNED:
+            self.world.auditor.keys.put_back(item.id)
         return True

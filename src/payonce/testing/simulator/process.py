@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from payonce.core.commands import BatchCommand, Control
 from payonce.core.errors import PayonceError
@@ -15,6 +15,8 @@ from payonce.core.states import BatchState, ItemState
 from payonce.engine import attempt, beside, runner
 from payonce.engine.run import RunOutcome, run_batch
 from payonce.engine.stop import StopRequest
+from payonce.engine.takein import take_in_only
+from payonce.ledger.outputs import OutputFiles
 from payonce.testing.simulator.adapter import SimAdapter
 from payonce.testing.simulator.ledger import SimLedger, SimSpool
 from payonce.testing.simulator.loop import START_US, ProcessLoop, Timeline
@@ -25,17 +27,23 @@ LEDGER_ID = "simulated"
 _CROSSED_IN = (attempt, beside, runner)
 
 
+# How long the machine had been running when the world began: a steady clock is never at its very beginning.
+UP_US: Final = 100 * SECOND_US
+
+
 class SimClock:
-    """The engine's clock in a simulated world. ``ahead_us`` is how wrong the wall clock is."""
+    """The engine's clocks in a simulated world. ``ahead_us`` is how wrong the wall clock is, ``boot_us`` when the
+    machine was started."""
 
     def __init__(self, timeline: Timeline, rng: Random) -> None:
         self._timeline = timeline
         self._rng = rng
         self.ahead_us = 0
+        self.boot_us = -UP_US
 
     def steady_us(self) -> int:
         """See engine.ports.Clock."""
-        return self._timeline.now_us
+        return self._timeline.now_us - self.boot_us
 
     def wall_us(self) -> int:
         """See engine.ports.Clock."""
@@ -89,13 +97,29 @@ class Process:
         ledger: SimLedger = self.ledger
         (batch,) = await ledger.batches(BATCH)
         status = await ledger.status(BATCH)
-        if _is_over(status) or batch.state is BatchState.PAUSED or batch.held:
-            return None
+        if not _may_start(status):
+            if not await self._take_in(batch, limits, clock):
+                return None
+            status = await ledger.status(BATCH)
+            if not _may_start(status):
+                return None
         wanted = asdict(limits)
         if dict(batch.limits) != wanted:
             control = Control(BatchCommand.CONFIGURE, limits=wanted, reason="limits of the batch file")
             await ledger.control(BATCH, control, actor=self.actor)
         return await self.engine(batch, limits, clock)
+
+    async def _take_in(self, batch: Batch, limits: Limits, clock: SimClock) -> bool:
+        return await take_in_only(
+            self.ledger,
+            batch=batch,
+            actor=self.actor,
+            clock=clock,
+            lease_us=limits.lease_us,
+            spool=self.spool,
+            ledger_id=LEDGER_ID,
+            outputs=OutputFiles(None),
+        )
 
     async def engine(self, batch: Batch, limits: Limits, clock: SimClock) -> RunOutcome:
         """The real engine, over everything simulated."""
@@ -115,9 +139,11 @@ class Process:
         )
 
 
-def _is_over(status: Status) -> bool:
+def _may_start(status: Status) -> bool:
+    """Whether a run has anything to do, and no person holds it; as the service says."""
     over = status.batch.state in (BatchState.FINISHED, BatchState.CANCELLED)
-    return over and not status.count(ItemState.PENDING)
+    done = over and not (status.count(ItemState.PENDING) or status.count(ItemState.PLANNED))
+    return not (done or status.batch.state is BatchState.PAUSED or status.batch.held)
 
 
 def tell(process: Process) -> str:

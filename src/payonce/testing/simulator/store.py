@@ -8,18 +8,21 @@ began, or after it is over. Outlives every simulated process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from payonce.core.model import Actor, Finding, OpenIntent
+from payonce.core.model import Actor, Batch, Finding, OpenIntent, Status
 from payonce.core.states import ItemState
+from payonce.ledger import effects, rules
+from payonce.ledger.desk import Desk
 from payonce.ledger.forms import Form
 from payonce.ledger.log import Log
 from payonce.ledger.memory import MemoryLedger, MemoryTables
 from payonce.ledger.merkle import Head
-from payonce.ledger.rows import BatchRow, ItemRow, OpenRow, Saved, Tallies, WorkerRow, as_open, load
-from payonce.ledger.store import StoreBase
-from payonce.ledger.store_reads import StoreLedger
+from payonce.ledger.rows import BatchRow, ItemRow, OpenRow, Saved, Tallies, WorkerRow, as_batch, as_open, load
+from payonce.ledger.store import StoreBase, no_such_batch
+from payonce.ledger.store_reads import StoreLedger, as_tallies
 
 
 class _Uncounted(Log):
@@ -52,6 +55,25 @@ class _Uncounted(Log):
         """See Log."""
         self.head.size += 1
         self.head.last_us = self.now_us
+
+
+@contextmanager
+def unsaid() -> Iterator[None]:
+    """Events are counted, and not even put into words, for as long as the block lasts: what an event says decides nothing.
+    Worlds with a trail do without."""
+
+    def of_intent(desk: Desk, *_: object) -> None:
+        desk.log.emit({})
+
+    def of_change(desk: Desk, *_: object, **__: object) -> None:
+        desk.log.emit({})
+
+    intent, change = rules._emit_intent, effects._emit
+    rules._emit_intent, effects._emit = of_intent, of_change  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        rules._emit_intent, effects._emit = intent, change
 
 
 class LeanTables(MemoryTables):
@@ -196,14 +218,49 @@ class _Transaction:
 class SimStore(MemoryLedger):
     """A ledger in memory for millions of simulated calls. ``trail``: with every event hashed, as in a real ledger."""
 
-    def __init__(self, *, clock: Callable[[], int], is_alive: Callable[[Actor], bool | None], trail: bool) -> None:
-        tables = LeanTables("simulated")
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], int],
+        is_alive: Callable[[Actor], bool | None],
+        steady: Callable[[Actor], int | None],
+        trail: bool,
+    ) -> None:
+        tables = self._lean = LeanTables("simulated")
+        self._known: tuple[Any, Any] = (None, None)
         self._log_type: type[Log] = Log if trail else _Uncounted
         self._one_transaction = _Transaction(self)
-        StoreBase.__init__(self, tables, tables, clock=clock, is_alive=is_alive)
+        StoreBase.__init__(self, tables, tables, clock=clock, is_alive=is_alive, steady=steady)
 
     def _transaction(self) -> Any:
         return self._one_transaction
+
+    def batches(self, batch: str | None = None) -> tuple[Batch, ...]:
+        """See ledger.protocol."""
+        return tuple([self._batch(row) for row in self._lean.batches(batch)])
+
+    def status(self, batch: str) -> Status:
+        """See ledger.protocol."""
+        row = self._lean.batch(batch)
+        if row is None:
+            raise no_such_batch(batch)
+        now_us = self._clock()
+        return Status(
+            batch=self._batch(row),
+            tallies=as_tallies(self._lean._tallies[row.number]),
+            calls_sent=row.sent,
+            lookups=row.lookups,
+            rate_limited=row.rate_limited,
+            live_workers=sum(self._is_living(worker, now_us=now_us) for worker in self._lean.workers(row.number)),
+        )
+
+    def _batch(self, row: BatchRow) -> Batch:
+        """The public value, made anew only where something of it has changed: every process looks four times a second."""
+        state = (row.state, row.reason, row.reason_code, row.hold, row.limits, row.started_us, row.ended_us, row.items)
+        if state != self._known[0]:
+            self._known = (state, as_batch(row))
+        batch: Batch = self._known[1]
+        return batch
 
     def check(self) -> tuple[str, ...]:
         """See ledger.protocol. Without a trail, everything but the trail."""
@@ -211,6 +268,10 @@ class SimStore(MemoryLedger):
         if self._log_type is Log:
             return faults
         return tuple(fault for fault in faults if "trail" not in fault)
+
+    def rows(self) -> list[ItemRow]:
+        """Every item's row, in order."""
+        return [row for _, row in sorted(self._lean._items[1].items())]
 
     def findings_about(self, batch: str) -> Collection[tuple[str, str | None]]:
         """The discrepancies of a batch as pairs of class and item."""

@@ -7,13 +7,14 @@ answers what is left to a person); the auditor compares all claims with what tru
 
 from __future__ import annotations
 
+import contextlib
 from asyncio import events
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
-from payonce.core.errors import PayonceError
+from payonce.core.errors import LeaseLost, PayonceError
 from payonce.core.model import SECOND_US, Actor, BatchSpec, Item, Limits, NewItem, Status
 from payonce.core.states import BatchState, ItemState
 from payonce.engine.stop import StopRequest
@@ -22,15 +23,18 @@ from payonce.testing.simulator.auditor import Auditor
 from payonce.testing.simulator.books import Call, Effect
 from payonce.testing.simulator.chaos import Chaos
 from payonce.testing.simulator.farside import FarSide
+from payonce.testing.simulator.kinds import draw
 from payonce.testing.simulator.ledger import ProcessGone, SimLedger, SimSpool, SpoolFolder
 from payonce.testing.simulator.loop import ProcessLoop, Timeline
 from payonce.testing.simulator.operators import HonestOperator
-from payonce.testing.simulator.process import BATCH, Process, SimClock, crash_points, tell
-from payonce.testing.simulator.scenario import Scenario, draw
-from payonce.testing.simulator.store import SimStore
+from payonce.testing.simulator.process import BATCH, UP_US, Process, SimClock, crash_points, tell
+from payonce.testing.simulator.scenario import Scenario
+from payonce.testing.simulator.store import SimStore, unsaid
 
 Trace = Callable[[str], None]
-_MOST_STEPS: Final = 100_000
+# More than this in one stretch is a process that spins; a large batch may take more.
+_MOST_STEPS: Final = 300_000
+_STEPS_PER_ITEM: Final = 300
 _MOST_CALM_STARTS: Final = 80
 _CALM_RUN_US: Final = 600 * SECOND_US
 
@@ -65,11 +69,14 @@ class World:
         self.auditor = Auditor(
             self.scenario, self.far.books, lambda: self.timeline.now_us, self._halt, processes=self.processes
         )
-        self.store = SimStore(clock=self.clock.wall_us, is_alive=self._is_alive, trail=self.scenario.trail)
+        self.store = SimStore(
+            clock=self.clock.wall_us, is_alive=self._is_alive, steady=self._steady, trail=self.scenario.trail
+        )
         self.spools = SpoolFolder()
         self.running: list[Process] = []
-        self.one_host = self.rng.random() < 0.5
+        self.boots = 1
         self.limits = self.scenario.limits
+        self.most_steps = _MOST_STEPS + _STEPS_PER_ITEM * len(self.scenario.items)
         self.operator = HonestOperator(self)
         self.chaos = Chaos(self)
 
@@ -85,16 +92,16 @@ class World:
         """The whole life of the world."""
         scenario = self.scenario
         if self.log is not None:
-            self.log(f"{scenario}")
+            self.log(f"{len(scenario.items)} items; {replace(scenario, items=scenario.items[:1])}")
         spec = BatchSpec(BATCH, "payout", "simulated", targets=scenario.targets)
         items = scenario.items if scenario.targets else tuple(_without_target(item) for item in scenario.items)
         self.store.seal(spec, items, seal="sealed", actor=Actor(user="planner"))
-        with crash_points(self.chaos.crossed):
+        with crash_points(self.chaos.crossed), contextlib.nullcontext() if scenario.trail else unsaid():
             self.chaos.begin()
             until_us = -1
             while until_us != self.chaos.until_us:  # a long pause puts the end off
                 until_us = self.chaos.until_us
-                self.timeline.run(until_us=until_us, most_steps=_MOST_STEPS)
+                self.timeline.run(until_us=until_us, most_steps=self.most_steps)
             if not self.auditor.violations:
                 self.chaos.end()
                 self._become_settled()
@@ -124,8 +131,8 @@ class World:
         """One more process begins."""
         number = len(self.processes) + 1
         loop = ProcessLoop(self.timeline)
-        host = "host" if self.one_host else f"host{number}"
-        actor = Actor(user="runner", host=host, pid=number)
+        host = "host" if self.scenario.one_host else f"host{number}"
+        actor = Actor(user="runner", host=host, pid=number, boot=f"{host}/{self.boots}")
         process = Process(f"p{number}", number, actor, loop, StopRequest())
         process.ledger = SimLedger(
             self.store,
@@ -155,6 +162,13 @@ class World:
         self.far.forget(process)
         self.auditor.told = {item: who for item, who in self.auditor.told.items() if who is not process}
 
+    def reboot(self) -> None:
+        """The machines start anew: what their steady clocks showed before means nothing any more."""
+        self.boots += 1
+        self.clock.boot_us = self.timeline.now_us - UP_US
+        if self.log is not None:
+            self.log("the machines are started anew")
+
     def _ended(self, process: Process) -> None:
         self.running.remove(process)
         if self.log is not None:
@@ -163,13 +177,19 @@ class World:
         self.auditor.ended(process)
         if process.error is not None and not isinstance(process.error, PayonceError):
             self.auditor.blame(f"{process.name} ended with a bug: {process.error!r}")
+        if isinstance(process.error, LeaseLost):
+            self.auditor.blame(f"{process.name} ended because its lease was lost, instead of joining again")
         process.loop.dead = process.loop.stands_still = True
         self.chaos.ended(process)
 
     def _is_alive(self, actor: Actor) -> bool | None:
-        if actor.pid == 0 or not self.one_host:
+        if actor.pid == 0 or not self.scenario.one_host:
             return None
         return not self.processes[actor.pid - 1].is_over
+
+    def _steady(self, actor: Actor) -> int | None:
+        here = self.scenario.one_host and actor.boot == f"{actor.host}/{self.boots}"
+        return self.clock.steady_us() if here else None
 
     def _disk_us(self) -> int:
         most = self.scenario.disk_us
@@ -189,7 +209,9 @@ class World:
                 f"{call.process.name} sends call {call.number} for {item} step {call.step} key {(call.key or '-')[:8]}"
             )
         self.auditor.sent(call, item)
-        self.auditor.target_is_free(call, self.far.outstanding.get(call.target))
+        outstanding = self.far.outstanding.get(call.target)
+        if outstanding:
+            self.auditor.target_is_free(call, outstanding, self.far.can_execute)
 
     def _answered(self, call: Call, reply: object) -> None:
         if self.log is not None:
@@ -240,7 +262,11 @@ class World:
     def _until_over(self) -> None:
         """Lets what is running end."""
         if self.running and not self.timeline.stopped:
-            self.timeline.run(until_us=self.timeline.now_us + _CALM_RUN_US, most_steps=_MOST_STEPS)
+            # A wait that was written while the clock was ahead lasts longer by that when it has been set back; and where
+            # turns are far apart, each process wastes some on what another one has sent.
+            longer_us = 2 * max(self.scenario.jumps_us) if self.scenario.clock else 0
+            longer_us += len(self.scenario.items) * 10_000 * SECOND_US // (self.limits.rate_per_ks or 10**9)
+            self.timeline.run(until_us=self.timeline.now_us + _CALM_RUN_US + longer_us, most_steps=self.most_steps)
         if not self.auditor.violations and self.running:
             self.auditor.blame(f"{self.running[0].name} does not end: {_counts(self._status())} (liveness)")
         self.timeline.stopped = bool(self.auditor.violations)
@@ -248,7 +274,7 @@ class World:
     def _judge(self) -> None:
         """All claims against all facts; then the same command once more, which must make no call."""
         self.let_pass(self.far.quiet_us - self.timeline.now_us + SECOND_US)
-        items = self.items()
+        items = self.store.rows()
         batch = self._status().batch
         self.auditor.settled(items, batch, self.store.findings_about(BATCH))
         for fault in self.store.check():
@@ -262,16 +288,16 @@ class World:
                     f"running a finished batch again made calls, or failed: {tell(process)} (invariant 4)"
                 )
 
-    def items(self) -> tuple[Item, ...]:
-        """Every item, as the ledger has it."""
-        return self.store.items(BATCH, limit=100_000).items
+    def items(self, state: ItemState) -> tuple[Item, ...]:
+        """The items in a state, as the ledger has them."""
+        return self.store.items(BATCH, states=(state,), limit=100_000).items
 
     def let_pass(self, wait_us: int) -> None:
         """Time goes by; what is still under way at the provider happens."""
         until_us = self.timeline.now_us + wait_us
         if wait_us > 0 and not self.auditor.violations:
             self.timeline.stopped = False
-            self.timeline.run(until_us=until_us, most_steps=_MOST_STEPS)
+            self.timeline.run(until_us=until_us, most_steps=self.most_steps)
             self.timeline.now_us = max(self.timeline.now_us, until_us)
 
     def change_limits(self, limits: Limits) -> None:
