@@ -1,8 +1,9 @@
 /* Lets a real process's writes and fsyncs fail: preloaded before the C library by tests/crash/shim.py.
 
-   While the file named by PAYONCE_SHIM exists, its one line says what fails: CALL ERRNO PART, where CALL is "write" or
-   "sync" and PART is a piece of the path of the files concerned. A write that fails has written nothing; an fsync that
-   fails may or may not have synced, and it is not called at all here, so the bytes are in memory alone. */
+   While the file named by PAYONCE_SHIM exists, its one line says what fails: CALL ERRNO PART FIRST COUNT, where CALL is
+   "write" or "sync", PART is a piece of the path of the files concerned, FIRST the number of the first such call of a process
+   that fails and COUNT how many do (0: all from then on). A write that fails has written nothing; an fsync that fails may or
+   may not have synced, and it is not called at all here, so the bytes are in memory alone. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -19,6 +20,8 @@ static int fails(int fd, const char *call)
 {
     const char *control = getenv("PAYONCE_SHIM");
     char line[512], wanted[16], part[256], link[64], path[1024];
+    static long seen;
+    long first, count, now;
     int code, from;
     ssize_t length;
     int kept = errno;
@@ -36,7 +39,7 @@ static int fails(int fd, const char *call)
     if (length <= 0)
         return 0;
     line[length] = 0;
-    if (sscanf(line, "%15s %d %255s", wanted, &code, part) != 3 || strcmp(wanted, call) != 0)
+    if (sscanf(line, "%15s %d %255s %ld %ld", wanted, &code, part, &first, &count) != 5 || strcmp(wanted, call) != 0)
         return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     length = readlink(link, path, sizeof path - 1);
@@ -45,6 +48,9 @@ static int fails(int fd, const char *call)
         return 0;
     path[length] = 0;
     if (strstr(path, part) == NULL)
+        return 0;
+    now = __atomic_add_fetch(&seen, 1, __ATOMIC_SEQ_CST);
+    if (now < first || (count > 0 && now >= first + count))
         return 0;
     errno = code;
     return 1;

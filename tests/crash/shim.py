@@ -37,10 +37,11 @@ class Shim:
         """For the process whose calls are to fail."""
         return {"LD_PRELOAD": str(self.library), "PAYONCE_SHIM": str(self.switch)}
 
-    def fails(self, call: str, error: int, part: str) -> None:
-        """From now on a ``write`` or ``sync`` of files with ``part`` in their path fails."""
+    def fails(self, call: str, error: int, part: str, *, first: int = 1, count: int = 0) -> None:
+        """From now on a ``write`` or ``sync`` of files with ``part`` in their path fails: all of them, or ``count`` from the
+        ``first`` that a process makes."""
         new = self.switch.with_suffix(".new")
-        new.write_text(f"{call} {error} {part}\n")
+        new.write_text(f"{call} {error} {part} {first} {count}\n")
         new.chmod(0o644)
         os.replace(new, self.switch)
 
