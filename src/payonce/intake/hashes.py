@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import Final
 
-from payonce.intake.scratch import scratch_file
+from payonce.intake.scratch import give_back, scratch_file
 
 _BLOCK: Final = 1 << 16
 
@@ -32,7 +32,7 @@ class Hashes:
 
     def close(self) -> None:
         """Gives the disk space back."""
-        self._file.close()
+        give_back(self._file)
 
     def _blocks(self) -> Iterator[array[int]]:
         self._file.seek(0)

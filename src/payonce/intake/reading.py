@@ -127,6 +127,8 @@ class Reading:
         self._duplicates.close()
         self._report.flush()
         report, spool = self._report, self._spool
+        for kept in (spool, report.problems, report.ignored):
+            kept.written()
         ok = finished and not report.blocking and (self._settings.skip_bad_rows or not report.refused)
         return Intake(
             file=report.file,

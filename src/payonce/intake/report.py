@@ -14,7 +14,7 @@ from typing import IO, Final, Generic, TypeVar
 import msgspec
 
 from payonce.core.errors import Problem
-from payonce.intake.scratch import scratch_file
+from payonce.intake.scratch import give_back, scratch_file
 
 T = TypeVar("T")
 IN_MEMORY: Final = 1000
@@ -94,10 +94,15 @@ class Log(Generic[T]):
                 yield decoder.decode(line)
             self._rest.seek(0, 2)
 
+    def written(self) -> None:
+        """Everything was added: it is in the file. Raises OSError where there is no room."""
+        if self._rest is not None:
+            self._rest.flush()
+
     def close(self) -> None:
         """Gives the temporary file back."""
         if self._rest is not None:
-            self._rest.close()
+            give_back(self._rest)
 
 
 def printable(text: str) -> str:

@@ -18,7 +18,7 @@ import msgspec
 from payonce.core.model import NewItem, PlainColumns
 from payonce.core.money import Money
 from payonce.intake.canonical import ENCODER, Record, canonical
-from payonce.intake.scratch import scratch_file
+from payonce.intake.scratch import give_back, scratch_file
 from payonce.intake.validate import Sound
 
 _MONEYS: Final = 100_000
@@ -118,9 +118,13 @@ class Spool:
             if len(moneys) > _MONEYS:
                 moneys.clear()
 
+    def written(self) -> None:
+        """Everything was added: it is in the file. Raises OSError where there is no room."""
+        self._file.flush()
+
     def close(self) -> None:
         """Gives the disk space back."""
-        self._file.close()
+        give_back(self._file)
 
 
 def _packed(texts: Sequence[str]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -160,6 +161,20 @@ def test_no_room_for_temporary_files_is_said(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("payonce.intake.spool.scratch_file", full)
     with pytest.raises(UsageError, match="No space left"):
         read(InputSettings(source="in.csv", item=COLUMNS), base_dir=tmp_path, operation="refund")
+
+
+def test_room_that_ends_before_the_last_block_is_said(tmp_path: Path) -> None:
+    """The items wait in a buffer until it is written: where that finds no room the reading says so, not the seal, and the
+    temporary files are given back without another error. A limit on file sizes, for real."""
+    path = written(tmp_path, "A1,1,USD,\nA2,1,USD,\n")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, before[1]))
+    try:
+        with pytest.raises(UsageError) as error:
+            read_file(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert error.value.code == "no_temporary_space"
 
 
 def test_many_problems_are_all_kept(tmp_path: Path) -> None:
