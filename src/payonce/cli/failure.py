@@ -5,6 +5,7 @@ Imported only when something went wrong.
 
 from __future__ import annotations
 
+import errno
 import traceback
 from collections.abc import Sequence
 from typing import Any
@@ -21,6 +22,11 @@ _LONGEST_VALUE = 60
 # begun, calls may have gone out: then it must not look like "nothing was sent" (2), nor like "start me again" (75).
 _UNFORESEEN_UNSENT, _UNFORESEEN_SENDING = 2, 1
 _INTERRUPTED = 75
+# What the operating system says of disks and permissions.
+_NO_FAULT_OF_OURS = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM),
+    *(errno.EMFILE, errno.ENFILE),
+}
 
 
 def report(error: BaseException, common: Common) -> int:
@@ -46,6 +52,8 @@ def report(error: BaseException, common: Common) -> int:
             return _INTERRUPTED
         case PayonceError():
             return _known(error, screen, debug=common.debug)
+        case OSError(errno=int(number)) if number in _NO_FAULT_OF_OURS and not common.sending:
+            return _refused(error, screen, debug=common.debug)
         case _:
             return _unforeseen(error, screen, common)
 
@@ -59,6 +67,15 @@ def _known(error: PayonceError, screen: Screen, *, debug: bool) -> int:
     if debug:
         screen.note(traceback.format_exc())
     return error.exit_code
+
+
+def _refused(error: OSError, screen: Screen, *, debug: bool) -> int:
+    """A disk without room, a file without permission: nobody's bug."""
+    where = f"{error.filename}: " if isinstance(error.filename, str) else ""
+    _show(screen, message=f"{where}{error.strerror}", code="system_refused", hint="make room, or check the permissions")
+    if debug:
+        screen.note("".join(traceback.format_exception(error)))
+    return _UNFORESEEN_UNSENT
 
 
 def _unforeseen(error: BaseException, screen: Screen, common: Common) -> int:

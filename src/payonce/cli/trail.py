@@ -77,6 +77,7 @@ def _show(screen: Screen, found: Mapping[str, Any]) -> None:
 @click.pass_obj
 def checkpoint(common: Common, key: str | None, out: Path | None) -> None:
     """Sign how far the trail has come and print it. Keep it where nobody who can write the ledger can."""
+    from payonce.core.errors import UsageError
     from payonce.service import trailing
     from payonce.trail.publish import ToFile, publish
 
@@ -84,8 +85,8 @@ def checkpoint(common: Common, key: str | None, out: Path | None) -> None:
     url = ledger_url(common.ledger)
     signed = trailing.make_checkpoint(url, key=key)
     place = out or trailing.Places.of(url).checkpoints
-    for warning in publish(signed, [ToFile(place)], show=screen.line):
-        screen.warn(warning)
+    for fault in publish(signed, [ToFile(place)], show=screen.line):
+        raise UsageError(fault, code="file_unwritable", hint="name another file: --out FILE")
     if common.json:
         there = signed.checkpoint
         screen.document({"size": there.size, "root": there.root.hex(), "checkpoint": str(signed), "file": str(place)})

@@ -25,6 +25,7 @@ def prove(common: Common, batch: str, item: str, out: Path | None, key: str | No
     """Write the proof of ITEM of BATCH: its events, and why they are in the signed trail. One JSON document."""
     import orjson
 
+    from payonce.core.errors import UsageError
     from payonce.service import trailing
 
     screen = Screen(common)
@@ -33,7 +34,12 @@ def prove(common: Common, batch: str, item: str, out: Path | None, key: str | No
     if out is None:
         screen.document(document)
         return
-    out.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    try:
+        out.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {out}: {error.strerror}", code="file_unwritable", hint="check the folder and the disk"
+        ) from error
     if common.json:
         screen.document({"file": str(out), "events": len(document["events"])})
     else:

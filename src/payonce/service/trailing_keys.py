@@ -28,7 +28,12 @@ def make(url: str, *, out: Path | None, rotate: bool, reason: str | None) -> dic
         name = origin_of(ledger.info().id)
         old, aside = _set_aside(path) if rotate else (None, None)
         new = keys.new_key(name)
-        public = keys.save(new, path)
+        try:
+            public = keys.save(new, path)
+        except UsageError:
+            if aside is not None:  # the old key goes on signing
+                aside.rename(path)
+            raise
         data = {"key": str(new.verifier), **({"old_key": str(old.verifier)} if old else {})}
         ledger.record("trail_key", data, actor=this_actor(), reason=reason or "a key for checkpoints")
         info = ledger.info()

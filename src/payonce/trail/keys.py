@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from payonce.core.errors import ConfigError, UsageError
+from payonce.trail.appending import append_whole
 from payonce.trail.note import ID_BYTES, Note, Signature
 
 _ED25519: Final = b"\x01"
@@ -184,7 +185,8 @@ def load_private(place: str, *, environ: Mapping[str, str]) -> SigningKey:
 def save(key: SigningKey, path: Path) -> Path:
     """Writes a new private key (mode 0600, never over a file) and adds its public half to ``PATH.pub``, which it returns.
 
-    Raises UsageError ``key_exists`` where a key is there already: a key that was lost can never be made again.
+    Raises UsageError ``key_exists`` where a key is there already: a key that was lost can never be made again, and
+    ``file_unwritable``, after which nothing of the new one is there.
     """
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -193,17 +195,20 @@ def save(key: SigningKey, path: Path) -> Path:
             f"{path} exists", code="key_exists", hint="--rotate replaces a key and keeps the old"
         ) from error
     except OSError as error:
-        raise UsageError(
-            f"cannot write {path}: {error.strerror}", code="file_unwritable", hint="choose --out"
-        ) from error
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(key.text() + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+        raise _unwritable(path, error) from error
+    os.close(handle)
     public = path.with_name(path.name + ".pub")
-    with public.open("a", encoding="utf-8") as file:
-        file.write(f"{key.verifier}\n")
+    try:
+        append_whole(path, key.text() + "\n")
+        append_whole(public, f"{key.verifier}\n")
+    except OSError as error:
+        path.unlink(missing_ok=True)  # it has signed nothing yet
+        raise _unwritable(path, error) from error
     return public
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"cannot write {path}: {error.strerror}", code="file_unwritable", hint="choose --out")
 
 
 def signer_of(note: Note, keys: Iterable[VerifierKey]) -> VerifierKey | None:

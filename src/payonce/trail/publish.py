@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from payonce.trail.appending import append_whole
 from payonce.trail.checkpoint import Signed
 from payonce.trail.timestamp import stamp
 
@@ -68,10 +69,7 @@ def publish(signed: Signed, places: Iterable[Place], *, show: Callable[[str], No
 
 def _to_file(signed: Signed, path: Path) -> list[str]:
     try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(f"{signed}\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_whole(path, f"{signed}\n")
     except OSError as error:
         return [f"the checkpoint could not be appended to {path}: {error.strerror}"]
     return []
