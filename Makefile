@@ -45,7 +45,7 @@ unit: $(STAMP)   ## the tests alone
 SECONDS := 1200
 torture: $(STAMP) ## make torture SECONDS=1200 SEED=: kills at random for half the time, then the crash tests at full size for the rest
 	nice $(BIN)/python -m tests.crash.torture --seconds $$(( $(SECONDS) / 2 )) $(if $(SEED),--seed $(SEED))
-	PAYONCE_TORTURE=1 PAYONCE_TORTURE_SECONDS=$$(( $(SECONDS) / 2 )) $(BIN)/python -m pytest -q -rs tests/crash
+	PAYONCE_TORTURE=1 PAYONCE_TORTURE_SECONDS=$$(( $(SECONDS) / 2 )) nice $(BIN)/python -m pytest -n 2 -q -rs tests/crash
 
 fuzz: $(STAMP)   ## make fuzz SECONDS=1200: answers and statements, half the time each, guided by the code they reach (installs atheris)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/fuzz.txt

@@ -12,6 +12,7 @@ import errno
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -184,3 +185,13 @@ def test_the_power_goes(store: str, tmp_path: Path) -> None:
             finishes(job, provider)
     finally:
         provider.close()
+
+
+@pytest.mark.skipif(not FULL, reason="takes some seconds: PAYONCE_TORTURE=1")
+def test_each_fsync_of_a_run_is_the_first_that_fails(tmp_path: Path) -> None:
+    """From making the ledger to leaving it; for each store and kind of call: tests.crash.each_write."""
+    Shim.built(tmp_path)  # skips where there is no compiler
+    command = [sys.executable, "-m", "tests.crash.each_write", "jsonl", "sync", "EIO"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 0 wrong" in done.stdout
