@@ -88,7 +88,9 @@ def steer(desk: Desk, control: Control, *, stamp: Mapping[str, Any], others: boo
 
 def _refuse_unless_allowed(desk: Desk, control: Control) -> None:
     batch = desk.batch
-    if batch.state not in ALLOWED[control.command]:
+    # One that was finished while it was held, and has an item planned again, is held still: a person can let it go on.
+    released = control.command is _C.RESUME and batch.hold and batch.state in RUNNABLE
+    if batch.state not in ALLOWED[control.command] and not released:
         raise UsageError(
             f"batch {batch.id} is {batch.state}, so it cannot be {control.command.value}",
             code="bad_batch_state",

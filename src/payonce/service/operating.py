@@ -43,7 +43,7 @@ class Operator:
         Raises UsageError without a reason where the stop holds: a person has to say what was found out.
         """
         found = find_batch(self.ledger, batch)
-        if found.state is BatchState.STOPPED and not reason and found.held:
+        if found.state is not BatchState.PAUSED and not reason and found.held:
             raise UsageError(
                 f"batch {batch!r} was stopped: {found.reason or found.reason_code or 'no reason recorded'}",
                 code="no_reason",
