@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from payonce.core.errors import LeaseLost, LedgerError
 from payonce.core.model import SECOND_US
 from payonce.engine.schedule import Task
 from payonce.engine.session import Session
 from payonce.engine.stop import Ending
+
+_LAST_LOOK_S: Final = 0.05
 
 
 class Pool:
@@ -94,6 +97,9 @@ class Pool:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._session.limits.grace_us / SECOND_US):
                     await self._until_idle()
+            if self.running and not self._stop.is_hurried:
+                # A machine that was suspended meanwhile finds the grace period over and the answers there: they are read.
+                await asyncio.sleep(_LAST_LOOK_S)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -38,6 +38,7 @@ class Schedule:
         self._sent: dict[str, int] = {}  # the planned item in hand on each target
         self._held: set[int] = set()
         self._resolving: set[int] = set()
+        self._if_dropped: dict[int, int] = {}  # when to resolve an item in hand that cannot be sent
         self.active = 0
         self.moved = 0  # how often work was handed back with something done
 
@@ -80,8 +81,12 @@ class Schedule:
 
     def resolve_at(self, n: int, target: str, at_us: int) -> None:
         """A pending item is to be resolved at a time; it holds its target. One that is being resolved already is not
-        resolved twice."""
+        resolved twice. One that is in hand as planned is resolved only where it turns out that it cannot be sent: if its
+        call is on its way, it is this process's own by now, and decided by what becomes of that."""
         if n in self._resolving:
+            return
+        if self._sent.get(target) == n:
+            self._if_dropped[n] = at_us
             return
         if n in self._held:
             self._forget_planned(n)
@@ -129,13 +134,17 @@ class Schedule:
     def finish(self, n: int, target: str) -> None:
         """The item is decided, or another worker's: it and its target are free."""
         self.moved += 1
+        self._if_dropped.pop(n, None)
         self.drop(n, target)
 
     def drop(self, n: int, target: str) -> None:
         """The item is planned still, and may not be sent now: the ledger hands it out again in the next sweep."""
+        at_us = self._if_dropped.get(n)
         self.active -= 1
         self._held.discard(n)
         self._release(n, target)
+        if at_us is not None:
+            self._push_due(n, target, at_us)
 
     def drop_target(self, n: int, target: str) -> None:
         """The same where something else is on the target: what waits for it would meet that too, and is let go with it."""
@@ -185,3 +194,4 @@ class Schedule:
     def _put_down(self, n: int, target: str) -> None:
         if self._sent.get(target) == n:
             del self._sent[target]
+            self._if_dropped.pop(n, None)

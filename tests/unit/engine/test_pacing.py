@@ -11,7 +11,8 @@ import pytest
 from payonce.core.backoff import LONGEST_WAIT_US, Pace
 from payonce.core.commands import BatchCommand, Control
 from payonce.core.model import SECOND_US, Actor, BatchSpec, Limits, NewItem
-from payonce.engine.pacing import LedgerTime, Pacer, Spacing, Window
+from payonce.engine.pacing import LedgerTime, Pacer, Spacing
+from payonce.engine.window import Window
 from payonce.ledger.inline import InlineLedger
 from payonce.ledger.memory import MemoryLedger
 from tests.unit.engine.virtualtime import VirtualClock, run_virtually

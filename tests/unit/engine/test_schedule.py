@@ -114,6 +114,23 @@ def test_a_dead_worker_s_item_takes_its_target() -> None:
     assert taken(schedule) == [1]
 
 
+def test_an_item_in_hand_is_not_resolved_beside_its_call() -> None:
+    """It was taken over, planned again and is being sent when the news of the take-over come: its own call decides it. Only
+    where it could not be sent, since another worker's call is out for it, is it resolved."""
+    for landed in (True, False):
+        schedule = Schedule()
+        schedule.offer(item(1), now_us=0)
+        assert taken(schedule) == [1]
+        schedule.resolve_at(1, "t1", 0)
+        assert taken(schedule) == []
+        if landed:
+            schedule.finish(1, "t1")
+            assert schedule.is_empty
+        else:
+            schedule.drop(1, "t1")
+            assert schedule.take(0) == Task(1, "t1", None)
+
+
 def test_a_dead_worker_s_item_that_was_known_as_planned() -> None:
     """It is only resolved: what was known of it, its old generation included, is forgotten."""
     for at_us in (0, 5):
