@@ -31,7 +31,7 @@ SEEDS = {
     "fence_not_compared": 56,
     "living_are_taken_over": 9,
     "budget_outside_the_transaction": 0,
-    "unknown_is_free": 17,
+    "unknown_is_free": 27,
     "targets_not_serial": 1,
     "never_started": 16,
     "paused_batch_sends": 54,
@@ -51,4 +51,6 @@ SEEDS = {
     "seen_by_the_wall_clock": 194,
     "lease_by_the_wall_clock": 561,
     "slots_in_the_ledgers_time": 311,
+    "resolved_beside_its_call": 200278,
+    "unread_at_the_end": 200487,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import patch
 
-from payonce.engine import attempt, beside, pacing, runner
+from payonce.engine import attempt, beside, pacing, pool, runner
 from payonce.engine.schedule import Schedule
 from payonce.ledger import effects, store, store_batches
 from tests.simulation.mutants.registry import MUTANTS, Patch, mutant, replaced
@@ -113,6 +113,35 @@ def slots_in_the_ledgers_time() -> Patch:
         return slots
 
     return replaced(store_batches.BatchVerbs, "slots", wrap)
+
+
+@mutant("an item that is planned again while a spool is taken in is resolved beside its own call")
+def resolved_beside_its_call() -> Patch:
+    def wrap(original: Any) -> Any:
+        def resolve_at(self: Any, n: int, target: str, at_us: int) -> None:
+            sent, self._sent = self._sent, {}
+            try:
+                original(self, n, target, at_us)
+            finally:
+                self._sent = sent
+
+        return resolve_at
+
+    return replaced(Schedule, "resolve_at", wrap)
+
+
+@mutant("after the grace period an answer that is there already is not read")
+def unread_at_the_end() -> Patch:
+    return patch.object(pool.asyncio, "sleep", _no_last_look(pool.asyncio.sleep))
+
+
+def _no_last_look(sleep: Any) -> Any:
+    async def sleeping(delay: float, *more: Any) -> Any:
+        if delay != pool._LAST_LOOK_S:
+            return await sleep(delay, *more)
+        return None
+
+    return sleeping
 
 
 NAMES = tuple(name for name in MUTANTS if name not in _BEFORE)

@@ -10,8 +10,7 @@ from payonce.core.outcome import LookupReply, NotExecuted, Reply
 from payonce.providers.protocol import Gate, Identity, Preflight
 from payonce.testing.simulator.books import Call, decode, encode
 from payonce.testing.simulator.farside import FarSide
-from payonce.testing.simulator.ledger import ProcessGone
-from payonce.testing.simulator.loop import ProcessLoop
+from payonce.testing.simulator.loop import ProcessGone, ProcessLoop
 
 _NOT_SENT = Reply(NotExecuted("not_sent"), sent=False)
 

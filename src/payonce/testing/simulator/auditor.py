@@ -263,9 +263,21 @@ class Auditor:
                 f"{self.told[item.id].name} was told that {item.id} is executed, and it is {item.state} (invariant 5)"
             )
 
+    def _is_told_by_time_and_lied_to(self, item: ItemRow) -> bool:
+        """Whether the item was taken for the second execution of another one's call, which the provider never admitted:
+        over the same amount on the same target, and nothing in a look-up tells the two apart."""
+        lookup = self.scenario.declaration.lookup
+        if self.scenario.liar != "duplicate" or lookup is None or lookup.own_reference or lookup.key:
+            return False
+        on_target = self.books.on_target.get(item.target, [])
+        found = [e for e in on_target if e.reference == item.reference and e.money.minor == item.minor]
+        return any(e.call == other.call and e is not other for e in found for other in on_target)
+
     def _committed(self, item: ItemRow, effects: list[Effect], findings: Any) -> None:
         last = [effect for effect in effects if effect.step == len(self.scenario.declaration.steps) - 1]
         named = [effect for effect in last if effect.reference == item.reference]
+        if not named and self._is_told_by_time_and_lied_to(item):
+            return
         if not named:
             self.blame(f"{item.id} is committed as {item.reference}, which was never executed for it")
             return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from payonce.core.model import SECOND_US
 from payonce.core.states import BatchState
 from payonce.engine.crashpoints import CRASH_POINTS
-from payonce.testing.simulator.ledger import ProcessGone
+from payonce.testing.simulator.loop import ProcessGone
 from payonce.testing.simulator.process import Process
 
 if TYPE_CHECKING:

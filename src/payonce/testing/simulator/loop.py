@@ -20,6 +20,10 @@ START_US = 1_796_025_600_000_000
 _set_running_loop = events._set_running_loop
 
 
+class ProcessGone(BaseException):
+    """A dead process reached for something outside. Nothing catches it; nothing comes of it."""
+
+
 class Handle:
     """One callback that waits for its turn. The interface that asyncio expects of a handle."""
 

@@ -117,7 +117,7 @@ class HonestOperator:
             self._raise_budget()
         if state is BatchState.STOPPED and code == "targets_held":
             self.settle_unknown()
-        if state in (BatchState.PAUSED, BatchState.STOPPED):
+        if state in (BatchState.PAUSED, BatchState.STOPPED) or status.batch.held:
             self._try("resume", lambda: self.commands.resume(BATCH, reason=_REASON))
         self._hold()
         return True

@@ -18,8 +18,9 @@ from payonce.engine.stop import StopRequest
 from payonce.engine.takein import take_in_only
 from payonce.ledger.outputs import OutputFiles
 from payonce.testing.simulator.adapter import SimAdapter
-from payonce.testing.simulator.ledger import SimLedger, SimSpool
+from payonce.testing.simulator.ledger import SimLedger
 from payonce.testing.simulator.loop import START_US, ProcessLoop, Timeline
+from payonce.testing.simulator.spools import SimSpool
 
 BATCH = "simulated"
 LEDGER_ID = "simulated"

@@ -15,28 +15,28 @@ from random import Random
 from typing import Final
 
 from payonce.core.errors import LeaseLost, PayonceError
-from payonce.core.model import SECOND_US, Actor, BatchSpec, Item, Limits, NewItem, Status
-from payonce.core.states import BatchState, ItemState
+from payonce.core.model import SECOND_US, Actor, BatchSpec, Item, Limits, NewItem
+from payonce.core.states import ItemState
 from payonce.engine.stop import StopRequest
 from payonce.testing.simulator.adapter import SimAdapter
 from payonce.testing.simulator.auditor import Auditor
 from payonce.testing.simulator.books import Call, Effect
+from payonce.testing.simulator.calm import Calm
 from payonce.testing.simulator.chaos import Chaos
 from payonce.testing.simulator.farside import FarSide
 from payonce.testing.simulator.kinds import draw
-from payonce.testing.simulator.ledger import ProcessGone, SimLedger, SimSpool, SpoolFolder
+from payonce.testing.simulator.ledger import SimLedger
 from payonce.testing.simulator.loop import ProcessLoop, Timeline
 from payonce.testing.simulator.operators import HonestOperator
 from payonce.testing.simulator.process import BATCH, UP_US, Process, SimClock, crash_points, tell
 from payonce.testing.simulator.scenario import Scenario
+from payonce.testing.simulator.spools import SimSpool, SpoolFolder
 from payonce.testing.simulator.store import SimStore, unsaid
 
 Trace = Callable[[str], None]
 # More than this in one stretch is a process that spins; a large batch may take more.
 _MOST_STEPS: Final = 300_000
 _STEPS_PER_ITEM: Final = 300
-_MOST_CALM_STARTS: Final = 80
-_CALM_RUN_US: Final = 600 * SECOND_US
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +104,9 @@ class World:
                 self.timeline.run(until_us=until_us, most_steps=self.most_steps)
             if not self.auditor.violations:
                 self.chaos.end()
-                self._become_settled()
-            if not self.auditor.violations:
-                self._judge()
+                calm = Calm(self)
+                calm.become_settled()
+                calm.judge()
         events._set_running_loop(None)
         for process in self.running:
             process.loop.kill()
@@ -236,58 +236,6 @@ class World:
             self.log(f"w{getattr(worker, 'fence', 0)} {what} {name} {code}: {result}")
         self.auditor.landed(worker, commands, landed, asked_us)  # type: ignore[arg-type]
 
-    # calm
-
-    def _status(self) -> Status:
-        return self.store.status(BATCH)
-
-    def _become_settled(self) -> None:
-        """Nothing goes wrong any more: runs, and an honest operator in between, until every item is settled."""
-        self._until_over()
-        for _ in range(_MOST_CALM_STARTS):
-            if self.auditor.violations:
-                return
-            status = self._status()
-            self.auditor.count(status)
-            if status.batch.state is BatchState.FINISHED or _is_cancelled_out(status):
-                if not self.operator.settle_unknown():
-                    return
-            elif not self.operator.let_go_on(status):
-                return
-            for _ in range(self.rng.choice((1, 1, 2))):
-                self.start()
-            self._until_over()
-        self.auditor.blame(f"not settled after {_MOST_CALM_STARTS} starts: {_counts(self._status())} (liveness)")
-
-    def _until_over(self) -> None:
-        """Lets what is running end."""
-        if self.running and not self.timeline.stopped:
-            # A wait that was written while the clock was ahead lasts longer by that when it has been set back; and where
-            # turns are far apart, each process wastes some on what another one has sent.
-            longer_us = 2 * max(self.scenario.jumps_us) if self.scenario.clock else 0
-            longer_us += len(self.scenario.items) * 10_000 * SECOND_US // (self.limits.rate_per_ks or 10**9)
-            self.timeline.run(until_us=self.timeline.now_us + _CALM_RUN_US + longer_us, most_steps=self.most_steps)
-        if not self.auditor.violations and self.running:
-            self.auditor.blame(f"{self.running[0].name} does not end: {_counts(self._status())} (liveness)")
-        self.timeline.stopped = bool(self.auditor.violations)
-
-    def _judge(self) -> None:
-        """All claims against all facts; then the same command once more, which must make no call."""
-        self.let_pass(self.far.quiet_us - self.timeline.now_us + SECOND_US)
-        items = self.store.rows()
-        batch = self._status().batch
-        self.auditor.settled(items, batch, self.store.findings_about(BATCH))
-        for fault in self.store.check():
-            self.auditor.blame(f"the ledger's own check: {fault}")
-        if batch.state is BatchState.FINISHED and not self.auditor.violations:
-            before = (self.far.calls, self.far.look_ups)
-            process = self.start()
-            self._until_over()
-            if process.error is not None or (self.far.calls, self.far.look_ups) != before:
-                self.auditor.blame(
-                    f"running a finished batch again made calls, or failed: {tell(process)} (invariant 4)"
-                )
-
     def items(self, state: ItemState) -> tuple[Item, ...]:
         """The items in a state, as the ledger has them."""
         return self.store.items(BATCH, states=(state,), limit=100_000).items
@@ -306,18 +254,8 @@ class World:
         self.auditor.budget = dict(limits.budget)
 
 
-def _counts(status: Status) -> str:
-    counts = ", ".join(f"{status.count(state)} {state.value}" for state in ItemState if status.count(state))
-    return f"{status.batch.state.value} with {counts}"
-
-
-def _is_cancelled_out(status: Status) -> bool:
-    cancelled = status.batch.state is BatchState.CANCELLED
-    return cancelled and not status.count(ItemState.PENDING) and not status.count(ItemState.PLANNED)
-
-
 def _without_target(item: NewItem) -> NewItem:
     return replace(item, target=None)
 
 
-__all__ = ["ProcessGone", "Verdict", "World"]
+__all__ = ["Verdict", "World"]
