@@ -250,7 +250,9 @@ def test_a_cancelled_call_leaves_no_connection_behind_for_others(kit: Kit) -> No
             transport = kit.transport(f"http://127.0.0.1:{server.port}", limit=1)
             await transport.open()
             first = asyncio.ensure_future(transport.send(CALL, timeout_us=2_000_000, gate=kit.gate))
-            await asyncio.sleep(0.03)
+            async with asyncio.timeout(10):
+                while not server.requests:  # it has left
+                    await asyncio.sleep(0.005)
             first.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await first
