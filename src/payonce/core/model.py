@@ -354,7 +354,9 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A process's right to work on a batch: its ``fence`` is unique and grows; writes under an older one fail."""
+    """A process's right to work on a batch: its ``fence`` is unique and grows; writes under an older one fail.
+
+    ``steady_us`` is what its steady clock showed at ``now_us`` as it joined; 0 where the ledger could not read it."""
 
     batch: str
     fence: int
@@ -367,6 +369,7 @@ class Worker:
     slow_until_us: int = 0
     pace_per_ks: int | None = None
     others: int = 0
+    steady_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

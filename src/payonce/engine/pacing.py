@@ -33,6 +33,14 @@ class LedgerTime:
         """Anchored at a time the ledger has just told."""
         return cls(clock, ledger_us, clock.steady_us())
 
+    @classmethod
+    def of(cls, clock: Clock, worker: Worker, *, asked_us: int) -> LedgerTime:
+        """Anchored at the instant a worker joined, which it asked for at ``asked_us`` of its steady clock. Whoever was
+        suspended before it heard of it would be late by that for good, and its calls would seem older than they are."""
+        now_us = clock.steady_us()
+        joined_us = worker.steady_us if asked_us <= worker.steady_us <= now_us else now_us
+        return cls(clock, worker.now_us, joined_us)
+
     def now_us(self) -> int:
         """The ledger's time now, never running backwards."""
         return self.ledger_us + self.clock.steady_us() - self.steady_us

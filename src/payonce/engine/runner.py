@@ -112,7 +112,7 @@ class Runner:
         asked = self.clock.steady_us()
         actor = replace(self.actor, steady_us=asked)
         worker = await self.ledger.join(self.batch.spec.id, actor=actor, lease_us=lease_us)
-        time = LedgerTime.at(self.clock, worker.now_us)
+        time = LedgerTime.of(self.clock, worker, asked_us=asked)
         if worker.state in RUNNABLE and not worker.others:
             await self._control(BatchCommand.START, worker=worker)
         spool.reserve(concurrency=self._worker_count())

@@ -277,7 +277,7 @@ def as_batch(row: BatchRow) -> Batch:
     )
 
 
-def as_worker(row: WorkerRow, batch: BatchRow, *, now_us: int, others: int) -> Worker:
+def as_worker(row: WorkerRow, batch: BatchRow, *, now_us: int, others: int, steady_us: int = 0) -> Worker:
     """The public value of a worker: its lease, and what its batch asks of it now."""
     return Worker(
         batch=batch.id,
@@ -291,6 +291,7 @@ def as_worker(row: WorkerRow, batch: BatchRow, *, now_us: int, others: int) -> W
         slow_until_us=batch.slow_until_us,
         pace_per_ks=batch.pace_per_ks,
         others=others,
+        steady_us=steady_us,
     )
 
 

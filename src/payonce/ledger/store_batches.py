@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from payonce.core.commands import BatchCommand, Control
@@ -66,11 +67,15 @@ class BatchVerbs(SealVerbs):
             others = len(self._living(desk.batch, now_us=now_us))
             if not others:
                 desk.batch.cursor = 0
+            # Both clocks at one instant: the caller may have been suspended, or the disk slow, since it asked.
+            steady_us = (self._steady(actor) or 0) if actor.steady_us else 0
+            if steady_us:
+                actor = replace(actor, steady_us=steady_us)
             row = WorkerRow(0, desk.batch.number, actor, now_us, now_us + lease_us)
             row.fence = self._tables.add_worker(row)
             body = {"type": "worker_joined", "batch": batch, "worker": row.fence, "actor": actor_fields(actor)}
             log.emit(body, batch=row.batch)
-            return as_worker(row, desk.batch, now_us=now_us, others=others)
+            return as_worker(row, desk.batch, now_us=now_us, others=others, steady_us=steady_us)
 
     def renew(self, worker: Worker, *, lease_us: int) -> Worker:
         """See ledger.protocol."""

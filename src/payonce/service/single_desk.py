@@ -198,10 +198,13 @@ class Desk:
         if worker is not None:
             with suppress(LeaseLost):
                 return self._keep(self.store.renew(worker, lease_us=lease_us))
-        actor = replace(self.actor, steady_us=_CLOCK.steady_us())
+        asked = _CLOCK.steady_us()
+        actor = replace(self.actor, steady_us=asked)
         worker = self.store.join(batch, actor=actor, lease_us=lease_us)
         self.store.control(batch, Control(BatchCommand.START), actor=self.actor, worker=worker)
-        return self._keep(worker)
+        self._keep(worker)
+        self._time = LedgerTime.of(_CLOCK, worker, asked_us=asked)
+        return worker
 
     def _keep(self, worker: Worker) -> Worker:
         self._time = LedgerTime.at(_CLOCK, worker.now_us)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import deque
+from dataclasses import replace
 
 import pytest
 
 from payonce.core.backoff import LONGEST_WAIT_US, Pace
 from payonce.core.commands import BatchCommand, Control
-from payonce.core.model import SECOND_US, Actor, BatchSpec, Limits, NewItem
+from payonce.core.model import SECOND_US, Actor, BatchSpec, Limits, NewItem, Worker
+from payonce.core.states import BatchState
 from payonce.engine.pacing import LedgerTime, Pacer, Spacing
 from payonce.engine.window import Window
 from payonce.ledger.inline import InlineLedger
@@ -449,6 +451,24 @@ def test_the_ledger_s_time_is_carried_on_by_the_steady_clock() -> None:
         assert time.now_us() == 5_000 + 3 * SECOND_US
         await time.sleep_until(0)
         assert time.now_us() == 5_000 + 3 * SECOND_US
+
+    run_virtually(main)
+
+
+def test_a_worker_that_heard_late_of_its_joining_is_not_late_for_good() -> None:
+    """Its time is the ledger's from the instant it joined, not from when it heard of it; where that instant is not told, or
+    cannot be true, from then on."""
+
+    async def main(clock: VirtualClock) -> None:
+        asked = clock.steady_us()
+        await asyncio.sleep(5)
+        joined = clock.steady_us()
+        await asyncio.sleep(60)
+        told = Worker("b", 1, 0, 1_000_000, BatchState.RUNNING, steady_us=joined)
+        assert LedgerTime.of(clock, told, asked_us=asked).now_us() == 61_000_000
+        for nothing in (0, clock.steady_us() + 1):
+            untold = replace(told, steady_us=nothing)
+            assert LedgerTime.of(clock, untold, asked_us=asked + 1).now_us() == 1_000_000
 
     run_virtually(main)
 

@@ -145,3 +145,19 @@ def test_start_times_are_told_in_the_worker_s_own_time() -> None:
     machine.set_us = HOUR_US
     (first,) = store.slots(Worker("b", 1, 0, 0, BatchState.RUNNING), count=1)
     assert 0 <= first - START_US <= SECOND_US
+
+
+def test_both_clocks_are_noted_at_one_instant() -> None:
+    """A process that was suspended for a minute while it joined is not taken for one whose clock was set by a minute."""
+    machine = Machine(real_us=5 * SECOND_US)
+    store = sent(machine)
+    asked = machine.actor()
+    machine.real_us += 60 * SECOND_US
+    slow = store.join("b", actor=asked, lease_us=30 * SECOND_US)
+    assert slow.steady_us == 1 + machine.real_us
+    assert slow.now_us == machine.wall()
+    machine.real_us += 5 * SECOND_US
+    machine.set_us = HOUR_US
+    machine.dead = True
+    (intent,) = taken_over(machine, store)[1]
+    assert intent.send_by_us == START_US + 7 * SECOND_US + HOUR_US

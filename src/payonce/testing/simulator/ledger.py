@@ -78,6 +78,7 @@ class SimLedger(AsyncVerbs):
         self,
         store: SimStore,
         loop: ProcessLoop,
+        actor: Actor,
         *,
         disk_us: Callable[[], int],
         landed: Landing,
@@ -86,6 +87,7 @@ class SimLedger(AsyncVerbs):
     ) -> None:
         self._store = store
         self._loop = loop
+        self._actor = actor
         self._disk_us = disk_us
         self._landed = landed
         self._handed_over = handed_over
@@ -188,12 +190,15 @@ class SimLedger(AsyncVerbs):
         self._loop.timeline.soon(self._answer, jobs, loop=self._loop)
 
     def _perform(self, jobs: list[_Job]) -> None:
+        self._store.caller = self._actor
         try:
             apart = any(job.alone for job in jobs)
             with contextlib.nullcontext() if apart else self._store.group():
                 self._in_order(jobs)
         except Exception as error:
             self.failed = as_fault(error)
+        finally:
+            self._store.caller = None
 
     def _in_order(self, jobs: list[_Job]) -> None:
         """One after the other; writes of one worker that follow each other go together, as in the real group writer."""

@@ -168,6 +168,7 @@ class HonestOperator:
         elif item.step == 0 and (item.target in far.done_before or self.world.rng.random() < 0.3):
             decision = Decision(ItemState.REFUSED, reason)
         else:
+            far.declined.discard(item.id)  # nobody has the same thing refused for ever: whatever it was has been mended
             decision = Decision(ItemState.PLANNED, reason)
         said = self._try(
             f"resolve {item.id} as {decision.state}", lambda: self.commands.resolve(BATCH, item.id, decision)

@@ -228,6 +228,7 @@ class SimStore(MemoryLedger):
     ) -> None:
         tables = self._lean = LeanTables("simulated")
         self._known: tuple[Any, Any] = (None, None)
+        self.caller: Actor | None = None  # whose process is at work in it now
         self._log_type: type[Log] = Log if trail else _Uncounted
         self._one_transaction = _Transaction(self)
         StoreBase.__init__(self, tables, tables, clock=clock, is_alive=is_alive, steady=steady)

@@ -137,6 +137,7 @@ class World:
         process.ledger = SimLedger(
             self.store,
             loop,
+            actor,
             disk_us=self._disk_us,
             landed=self.auditor.landed if self.log is None else self._log_landed,
             handed_over=self.auditor.handed_over,
@@ -188,8 +189,10 @@ class World:
         return not self.processes[actor.pid - 1].is_over
 
     def _steady(self, actor: Actor) -> int | None:
-        here = self.scenario.one_host and actor.boot == f"{actor.host}/{self.boots}"
-        return self.clock.steady_us() if here else None
+        """What an actor's steady clock shows, where whoever uses the ledger now is on its machine."""
+        caller = self.store.caller
+        near = self.scenario.one_host or (caller is not None and caller.host == actor.host)
+        return self.clock.steady_us() if near and actor.boot == f"{actor.host}/{self.boots}" else None
 
     def _disk_us(self) -> int:
         most = self.scenario.disk_us
