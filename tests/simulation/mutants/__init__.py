@@ -10,5 +10,6 @@ from tests.simulation.mutants import answers, calls, endings, ledgers, lookups, 
 from tests.simulation.mutants.registry import MUTANTS, Mutant
 
 REVERTED = reverted.NAMES
+RARE = reverted.RARE
 
-__all__ = ["MUTANTS", "REVERTED", "Mutant", "answers", "calls", "endings", "ledgers", "lookups", "reverted"]
+__all__ = ["MUTANTS", "RARE", "REVERTED", "Mutant", "answers", "calls", "endings", "ledgers", "lookups", "reverted"]

@@ -130,6 +130,14 @@ def resolved_beside_its_call() -> Patch:
     return replaced(Schedule, "resolve_at", wrap)
 
 
+@mutant("a worker's time runs from when it heard of its joining, before which it may have been suspended")
+def time_from_hearing() -> Patch:
+    def of(cls: Any, clock: Any, worker: Any, *, asked_us: int) -> Any:
+        return cls.at(clock, worker.now_us)
+
+    return patch.object(pacing.LedgerTime, "of", classmethod(of))
+
+
 @mutant("after the grace period an answer that is there already is not read")
 def unread_at_the_end() -> Patch:
     return patch.object(pool.asyncio, "sleep", _no_last_look(pool.asyncio.sleep))
@@ -144,4 +152,6 @@ def _no_last_look(sleep: Any) -> Any:
     return sleeping
 
 
+# Fresh worlds meet these about once in two minutes.
+RARE = ("resolved_beside_its_call", "time_from_hearing", "unread_at_the_end")
 NAMES = tuple(name for name in MUTANTS if name not in _BEFORE)

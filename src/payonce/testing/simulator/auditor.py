@@ -264,14 +264,13 @@ class Auditor:
             )
 
     def _is_told_by_time_and_lied_to(self, item: ItemRow) -> bool:
-        """Whether the item was taken for the second execution of another one's call, which the provider never admitted:
-        over the same amount on the same target, and nothing in a look-up tells the two apart."""
+        """Whether the item has an execution of another one over the same amount on its target, where the provider executes
+        twice and nothing in a look-up tells the two apart: the one too many is taken by an item, whose own by the next."""
         lookup = self.scenario.declaration.lookup
         if self.scenario.liar != "duplicate" or lookup is None or lookup.own_reference or lookup.key:
             return False
         on_target = self.books.on_target.get(item.target, [])
-        found = [e for e in on_target if e.reference == item.reference and e.money.minor == item.minor]
-        return any(e.call == other.call and e is not other for e in found for other in on_target)
+        return any(e.reference == item.reference and e.money.minor == item.minor for e in on_target)
 
     def _committed(self, item: ItemRow, effects: list[Effect], findings: Any) -> None:
         last = [effect for effect in effects if effect.step == len(self.scenario.declaration.steps) - 1]
